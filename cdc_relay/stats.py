@@ -1,0 +1,66 @@
+"""What the loop knows of itself, as plain values: the loop writes, the HTTP server and the logs only read."""
+
+from __future__ import annotations
+
+import time
+from enum import StrEnum
+
+__all__ = ["State", "Stats"]
+
+
+class State(StrEnum):
+    STARTING = "starting"  # before the first successful start of the stream
+    WAITING = "waiting"  # Postgres or the broker is away
+    STANDBY = "standby"  # another process reads the slot
+    STREAMING = "streaming"
+    HOLDING = "holding"  # the window is full and nothing is acknowledged
+    RELEASED = "released"  # held too long: the line is closed until the broker answers
+    STOPPING = "stopping"
+
+
+class Stats:
+    """One writer (the loop's thread), many readers; each field is replaced, never mutated in place."""
+
+    __slots__ = (
+        "ignored_count",
+        "last_settled_at",
+        "last_turn_at",
+        "open_bytes",
+        "open_record_count",
+        "published_bytes",
+        "published_count",
+        "reconnect_count",
+        "sink_error",
+        "slot_lag_bytes",
+        "state",
+        "state_reason",
+        "state_since",
+        "transaction_count",
+    )
+
+    def __init__(self) -> None:
+        self.published_count = 0
+        self.published_bytes = 0
+        self.transaction_count = 0
+        self.ignored_count = 0  # changes of relations that are no configured outbox
+        self.reconnect_count = 0
+        self.open_record_count = 0  # read and not yet settled
+        self.open_bytes = 0
+        self.slot_lag_bytes: int | None = None  # None until the catalog has been asked
+        self.sink_error = ""  # the broker's latest complaint, empty when it answers again
+        self.state = State.STARTING
+        self.state_reason = ""
+        now = time.monotonic()
+        self.state_since = now
+        self.last_turn_at = now
+        self.last_settled_at = now  # also set when the first record opens, so that its age is a wait
+
+    def enter(self, state: State, reason: str = "") -> bool:
+        """Record a change of state; False when nothing changed (so that callers log each change once)."""
+        if (state, reason) == (self.state, self.state_reason):
+            return False
+        if state is not self.state:
+            self.state_since = time.monotonic()
+        self.state_reason = reason
+        self.state = state
+        return True
