@@ -5,6 +5,7 @@ RelayError                 exit 1   anything that has no better place
 ├── RefusedError           exit 3   an operator has to act; carries the remedy
 │   └── RecordRefusedError exit 3   one record cannot be published
 ├── AwayError              exit 3   something is only away (with --no-wait; otherwise the relay waits)
+│   └── SlotInUseError     exit 3   another process reads the slot: stand by
 ├── SourceError            exit 1   the replication line broke; the relay reconnects
 ├── SinkError              exit 1   the producer broke for good; the relay builds a new one
 ├── DecodeError            exit 1   bytes that are not what the protocol promises
@@ -24,6 +25,7 @@ __all__ = [
     "RefusedError",
     "RelayError",
     "SinkError",
+    "SlotInUseError",
     "SourceError",
 ]
 
@@ -56,6 +58,10 @@ class RecordRefusedError(RefusedError):
 
 class AwayError(RelayError):
     exit_code = 3
+
+
+class SlotInUseError(AwayError):
+    pass
 
 
 class SourceError(RelayError):

@@ -3,30 +3,45 @@
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 
 import click
 
 from cdc_relay import __version__
-from cdc_relay.cli.config import config_group
-from cdc_relay.cli.demo import demo_command
-from cdc_relay.cli.run import run_command
-from cdc_relay.cli.setup import setup_command
 from cdc_relay.errors import RelayError
 
 __all__ = ["cli", "main"]
 
+_COMMANDS = {
+    "run": ("cdc_relay.cli.run", "run_command"),
+    "setup": ("cdc_relay.cli.setup", "setup_command"),
+    "config": ("cdc_relay.cli.config", "config_group"),
+    "demo": ("cdc_relay.cli.demo", "demo_command"),
+}
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+
+class _LazyGroup(click.Group):
+    """Imports a command when it is called: `run` must not pay for the demo's libraries."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            return None
+        module, name = _COMMANDS[cmd_name]
+        command = getattr(import_module(module), name)
+        assert isinstance(command, click.Command)
+        return command
+
+
+@click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, prog_name="cdc-relay")
 def cli() -> None:
     """Publish a Postgres outbox table to Kafka through a replication slot, losing nothing.
 
     Exit codes: 0 ok, 2 usage or configuration file, 3 an operator has to act, 1 anything else.
     """
-
-
-for _command in (run_command, setup_command, config_group, demo_command):
-    cli.add_command(_command)
 
 
 def main() -> None:

@@ -1,0 +1,1 @@
+"""What an operator does once in a while: make things, look at them, repair them. Never part of the running loop."""

@@ -1,0 +1,57 @@
+"""The numbered SQL scripts: found, and filled in with values. Runs none of them.
+
+The texts in `admin/sql` are the only source: `setup` runs them, `setup --print` shows them, and `sql/` at the top of
+the repository has copies for psql, which fills in the same variables.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from importlib.resources import files
+
+from psycopg import sql
+
+from cdc_relay.sources.preflight import Wanted
+
+__all__ = ["PUBLICATION", "SCHEMA_SCRIPTS", "SLOT", "render", "render_all"]
+
+PUBLICATION = "001_publication.sql"
+SLOT = "002_slot.sql"
+SCHEMA_SCRIPTS = {3: "003_schema.sql"}  # by the number that each leaves in cdc_relay.schema_version
+
+_VARIABLE = re.compile(r":'(\w+)'")  # psql's spelling of "this variable as a literal"
+_BY_HAND = re.compile(r"^-- By hand:.*\n", re.MULTILINE)
+
+_HEAD = """\
+-- What `cdc-relay setup` does, for psql -f: publication, slot, schema, in this order. It may be run again.
+-- As a superuser, or as the owner of the tables with CREATE on the database and REPLICATION.
+\\set ON_ERROR_STOP on
+SET client_encoding = 'UTF8';
+"""
+_TAIL = """\
+-- Afterwards `cdc-relay run` needs only this role (docs/privileges.md):
+--   CREATE ROLE relay LOGIN REPLICATION PASSWORD '...';
+--   GRANT USAGE ON SCHEMA cdc_relay TO relay;
+"""
+
+
+def render(script: str, values: Mapping[str, str]) -> str:
+    """The script as plain SQL: each value quoted as Postgres does it, in one pass, so that no value is read again."""
+    text = files("cdc_relay.admin").joinpath("sql", script).read_text(encoding="utf-8")
+    return _VARIABLE.sub(lambda match: _literal(values[match[1]]), _BY_HAND.sub("", text))
+
+
+def render_all(wanted: Wanted) -> str:
+    """The whole setup as one script. No name appears in a comment: a line break in it would end the comment."""
+    publications = (render(PUBLICATION, publication_values(wanted, box.label)) for box in wanted.outboxes)
+    schema = (render(script, {}) for script in SCHEMA_SCRIPTS.values())
+    return "\n".join((_HEAD, *publications, render(SLOT, {"slot": wanted.slot}), *schema, _TAIL))
+
+
+def publication_values(wanted: Wanted, table: str) -> dict[str, str]:
+    return {"publication": wanted.publication, "table": table}
+
+
+def _literal(value: str) -> str:
+    return sql.Literal(value).as_string(None).strip()

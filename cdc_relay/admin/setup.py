@@ -1,0 +1,132 @@
+"""`cdc-relay setup`: publication, slot, schema, in this order, each only where it is missing.
+
+Owns the order of the steps and what is told about them. What is wrong for good is judged by the same preflight that
+`run` uses, once before anything is made and once after. The SQL is in `admin/sql`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from enum import Enum
+
+from cdc_relay.admin.refusals import explained
+from cdc_relay.admin.scripts import PUBLICATION, SCHEMA_SCRIPTS, SLOT, publication_values, render
+from cdc_relay.admin.setup_plan import SetupPlan, as_if_made, plan_setup
+from cdc_relay.admin.setup_warnings import find_warnings
+from cdc_relay.config import quote_identifier
+from cdc_relay.errors import RefusedError
+from cdc_relay.protocol.lsn import format_lsn
+from cdc_relay.routing.router import Outbox
+from cdc_relay.sources.catalog import Facts, read_facts
+from cdc_relay.sources.line import Line
+from cdc_relay.sources.preflight import Wanted, find_problems, refuse
+
+__all__ = ["Kind", "Notice", "set_up"]
+
+STATEMENT_LIMIT_SECONDS = 60  # a slot waits for open transactions, a publication for locks: say so instead of hanging
+_LOCK_KEY = 0x6364635F72656C61  # "cdc_rela": two setups at once, as from two starting pods, go one after the other
+
+_TABLE_NEEDS = "the role of source.dsn must own the tables (and the publication) and have CREATE on the database"
+_SLOT_NEEDS = "ALTER ROLE <the role of source.dsn> REPLICATION"
+_SCHEMA_NEEDS = "GRANT CREATE ON DATABASE <the database> TO <the role of source.dsn>, or run setup as cdc_relay's owner"
+_HINT = (
+    "run needs less than setup; a role of its own (docs/privileges.md):"
+    " CREATE ROLE relay LOGIN REPLICATION; GRANT USAGE ON SCHEMA cdc_relay TO relay;"
+)
+_VERSION_TABLE = """
+SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+ WHERE n.nspname = 'cdc_relay' AND c.relname = 'schema_version'
+"""
+
+
+class Kind(Enum):
+    STEP = "step"
+    WARNING = "warning"
+    HINT = "hint"
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    kind: Kind
+    text: str
+
+
+def set_up(conninfo: str, wanted: Wanted) -> Iterator[Notice]:
+    """Carried out as it is iterated, so that each step is shown when it is done."""
+    with closing(Line.open(conninfo)) as line:
+        facts = _begin(line, wanted)
+        plan = plan_setup(facts, wanted)
+        refuse(find_problems(as_if_made(facts), wanted))
+        yield _make_publication(line, plan, wanted)
+        yield _make_slot(line, plan, wanted)
+        yield _make_schema(line)
+        refuse(find_problems(_read(line, wanted), wanted))
+    for warning in find_warnings(conninfo, plan, wanted):
+        yield Notice(Kind.WARNING, warning)
+    yield Notice(Kind.HINT, _HINT)
+
+
+def _begin(line: Line, wanted: Wanted) -> Facts:
+    with explained("prepare", needs="the role of source.dsn must be allowed to connect"):
+        line.query(f"SET statement_timeout = '{STATEMENT_LIMIT_SECONDS}s'")
+        _run(line, f"SELECT pg_advisory_lock({_LOCK_KEY})")
+        return _read(line, wanted)
+
+
+def _read(line: Line, wanted: Wanted) -> Facts:
+    tables = [(box.schema, box.name) for box in wanted.outboxes]
+    return read_facts(line, slot=wanted.slot, publication=wanted.publication, tables=tables)
+
+
+def _make_publication(line: Line, plan: SetupPlan, wanted: Wanted) -> Notice:
+    name = quote_identifier(wanted.publication)
+    boxes = wanted.outboxes if plan.create_publication else plan.add_tables
+    if not boxes:
+        return Notice(Kind.STEP, f"publication {name}: already there, with {_labels(wanted.outboxes)}")
+    scripts = (render(PUBLICATION, publication_values(wanted, box.label)) for box in boxes)
+    with explained(f"publication {name}", needs=_TABLE_NEEDS):
+        _run(line, "\n".join(scripts))  # one query message is one transaction: all tables or none
+    if plan.create_publication:
+        return Notice(Kind.STEP, f"publication {name}: created for {_labels(boxes)}")
+    return Notice(Kind.STEP, f"publication {name}: already there, added {_labels(boxes)}")
+
+
+def _make_slot(line: Line, plan: SetupPlan, wanted: Wanted) -> Notice:
+    with explained(f"slot {wanted.slot}", needs=_SLOT_NEEDS):
+        if plan.create_slot:
+            _run(line, render(SLOT, {"slot": wanted.slot}))
+        slot = _read(line, wanted).slot
+    confirmed = format_lsn(slot.confirmed_lsn if slot else 0)
+    outcome = "created" if plan.create_slot else "already there"
+    return Notice(Kind.STEP, f"slot {wanted.slot}: {outcome}, confirmed up to {confirmed}")
+
+
+def _make_schema(line: Line) -> Notice:
+    with explained("schema cdc_relay", needs=_SCHEMA_NEEDS):
+        missing = _missing_versions(line)
+        for version in missing:
+            _run(line, render(SCHEMA_SCRIPTS[version], {}))
+    latest = max(SCHEMA_SCRIPTS)
+    return Notice(Kind.STEP, f"schema cdc_relay: {'created' if missing else 'already there'}, version {latest}")
+
+
+def _missing_versions(line: Line) -> list[int]:
+    applied: set[int] = set()
+    if line.query(_VERSION_TABLE):
+        applied = {int(version or 0) for (version,) in line.query("SELECT version FROM cdc_relay.schema_version")}
+    if newer := applied - SCHEMA_SCRIPTS.keys():
+        raise RefusedError(
+            f"schema cdc_relay has version {max(newer)}, this cdc-relay knows {max(SCHEMA_SCRIPTS)}",
+            remedy="run the newer cdc-relay that made it",
+        )
+    return sorted(SCHEMA_SCRIPTS.keys() - applied)
+
+
+def _run(line: Line, sql: str) -> None:
+    line.query(sql, timeout_seconds=STATEMENT_LIMIT_SECONDS + 5)  # the server's own limit speaks first
+
+
+def _labels(boxes: Iterable[Outbox]) -> str:
+    return ", ".join(box.label for box in boxes)

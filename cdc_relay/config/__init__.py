@@ -1,0 +1,34 @@
+"""The YAML file as one frozen RelayConfig: models, loader with line numbers, and what may be shown of it."""
+
+from __future__ import annotations
+
+from cdc_relay.config.loader import load
+from cdc_relay.config.models import (
+    ColumnsConfig,
+    DeliveryConfig,
+    HttpConfig,
+    OutboxConfig,
+    RelayConfig,
+    SinkConfig,
+    SourceConfig,
+    WindowConfig,
+)
+from cdc_relay.config.names import TableName, quote_identifier
+from cdc_relay.config.schema import json_schema
+from cdc_relay.config.secrets import hide
+
+__all__ = [
+    "ColumnsConfig",
+    "DeliveryConfig",
+    "HttpConfig",
+    "OutboxConfig",
+    "RelayConfig",
+    "SinkConfig",
+    "SourceConfig",
+    "TableName",
+    "WindowConfig",
+    "hide",
+    "json_schema",
+    "load",
+    "quote_identifier",
+]

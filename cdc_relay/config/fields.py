@@ -1,0 +1,182 @@
+"""The pydantic types of single values: how each is read, ranged, spelled, and described to editors and readers.
+
+Holds no key and no default (models.py has them). Messages never carry the value: it may be a secret.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Annotated, TypeAlias, TypeVar
+
+from pydantic import BeforeValidator, PlainSerializer, PlainValidator, SecretStr, ValidationError, WithJsonSchema
+from pydantic_core import InitErrorDetails, PydanticCustomError
+
+from cdc_relay.config import units
+from cdc_relay.config.address import check_address
+from cdc_relay.config.dsn import HIDDEN, check_dsn
+from cdc_relay.config.kafka_properties import find_conflicts, normalise
+from cdc_relay.config.names import TableName, parse_identifier, parse_table, quote_identifier
+
+__all__ = [
+    "Bytes",
+    "Column",
+    "Count",
+    "Dsn",
+    "KafkaProperties",
+    "Kind",
+    "Listen",
+    "Publication",
+    "Seconds",
+    "Secret",
+    "SlotName",
+    "Table",
+    "Within",
+    "fail",
+    "kind_of_value",
+]
+
+_SLOT = re.compile(r"[a-z0-9_]{1,63}")
+_REFERENCE = r".*\$\{.*"  # what holds a ${VARIABLE} cannot be judged by an editor
+_T = TypeVar("_T", int, float)
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What the reference calls this type, and the units it is written in."""
+
+    name: str
+    unit: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Within:
+    """An inclusive range, kept as an object so that the reference can print it."""
+
+    lowest: float
+    highest: float
+    spell: Callable[..., str]
+
+    def __call__(self, value: _T) -> _T:
+        if not self.lowest <= value <= self.highest:
+            raise ValueError(f"must be between {self}")
+        return value
+
+    def __str__(self) -> str:
+        return f"{self.spell(self.lowest)} and {self.spell(self.highest)}"
+
+
+def fail(found: Iterable[tuple[tuple[str | int, ...], str]]) -> None:
+    """Raise all that was found at once, each at its own place below the value being validated."""
+    errors = [InitErrorDetails(type=_failure(text), loc=location, input=None) for location, text in found]
+    if errors:
+        raise ValidationError.from_exception_data("configuration", errors)
+
+
+def kind_of_value(value: object) -> str:
+    names = {str: "text", bool: "a yes/no value", dict: "a mapping", list: "a list", type(None): "nothing"}
+    return names.get(type(value), "a number")
+
+
+def _failure(text: str) -> PydanticCustomError:
+    return PydanticCustomError("relay", "{text}", {"text": text})
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"expected text, found {kind_of_value(value)}; put it into quotes if it is one value")
+    if not value:
+        raise ValueError("must not be empty")
+    return value
+
+
+def _secret(value: object) -> object:
+    return value if value is None or isinstance(value, SecretStr) else _text(value)
+
+
+def _hide(value: SecretStr | None) -> str | None:
+    return None if value is None else HIDDEN
+
+
+def _slot(value: object) -> str:
+    if not _SLOT.fullmatch(_text(value)):
+        raise ValueError("Postgres allows 1 to 63 of a-z, 0-9 and _ in the name of a slot")
+    return _text(value)
+
+
+def _table(value: object) -> TableName:
+    return value if isinstance(value, TableName) else parse_table(_text(value))
+
+
+def _kafka(value: object) -> dict[str, str]:
+    if not isinstance(value, Mapping):
+        raise ValueError(f"expected a mapping of librdkafka's properties, found {kind_of_value(value)}")
+    properties: dict[str, str] = {}
+    problems: list[tuple[tuple[str | int, ...], str]] = []
+    for name, given in value.items():
+        try:
+            properties[name] = normalise(given)
+        except ValueError as exc:
+            problems.append(((name,), str(exc)))
+    problems += (
+        ((name,), text) for name, text in find_conflicts(properties) if name not in value or name in properties
+    )
+    fail(problems)
+    return properties
+
+
+def _json(pattern: str, *types: str) -> WithJsonSchema:
+    return WithJsonSchema({"type": list(types) or "string", "pattern": f"^({pattern}|{_REFERENCE})$"})
+
+
+_TEXT_SCHEMA = WithJsonSchema({"type": "string", "minLength": 1})
+
+Seconds: TypeAlias = Annotated[
+    float,
+    BeforeValidator(units.parse_duration),
+    PlainSerializer(units.format_duration),
+    _json(units.DURATION_PATTERN),
+    Kind("duration", "ms, s, m, h"),
+]
+Bytes: TypeAlias = Annotated[
+    int,
+    BeforeValidator(units.parse_size),
+    PlainSerializer(units.format_size),
+    _json(units.SIZE_PATTERN, "string", "integer"),
+    Kind("size", "bytes, KiB, MiB, GiB"),
+]
+Count: TypeAlias = Annotated[
+    int,
+    BeforeValidator(units.parse_count),
+    _json(units.COUNT_PATTERN, "integer", "string"),
+    Kind("whole number"),
+]
+Dsn: TypeAlias = Annotated[
+    str, PlainValidator(lambda value: check_dsn(_text(value))), _TEXT_SCHEMA, Kind("connection string")
+]
+Secret: TypeAlias = Annotated[
+    SecretStr | None, BeforeValidator(_secret), PlainSerializer(_hide), _TEXT_SCHEMA, Kind("secret text")
+]
+SlotName: TypeAlias = Annotated[str, PlainValidator(_slot), _json("[a-z0-9_]{1,63}"), Kind("slot name")]
+Publication: TypeAlias = Annotated[
+    str,
+    PlainValidator(lambda value: parse_identifier(_text(value))),
+    PlainSerializer(quote_identifier),
+    _TEXT_SCHEMA,
+    Kind("SQL identifier"),
+]
+Column: TypeAlias = Publication
+Table: TypeAlias = Annotated[TableName, PlainValidator(_table), PlainSerializer(str), _TEXT_SCHEMA, Kind("SQL table")]
+Listen: TypeAlias = Annotated[
+    str,
+    PlainValidator(check_address),
+    WithJsonSchema({"type": ["string", "boolean"], "not": {"const": True}}),
+    Kind("host:port or off"),
+]
+KafkaProperties: TypeAlias = Annotated[
+    dict[str, str],
+    PlainValidator(_kafka),
+    WithJsonSchema({"type": "object", "additionalProperties": {"type": ["string", "number", "boolean"]}}),
+    Kind("mapping of librdkafka properties"),
+]

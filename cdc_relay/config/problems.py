@@ -1,0 +1,65 @@
+"""What is wrong with a configuration file, as places and sentences; the only place that words pydantic's errors.
+
+pydantic's own messages quote the input, which may be a secret: only its error types and places are used here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from cdc_relay.config.fields import kind_of_value
+
+__all__ = ["KeyPath", "Problem", "show_path", "translate"]
+
+KeyPath = tuple[str | int, ...]
+
+
+class Problem(NamedTuple):
+    line: int
+    column: int
+    path: KeyPath
+    text: str
+
+    def order(self) -> tuple[int, int, str, str]:
+        return self.line, self.column, show_path(self.path), self.text
+
+    def show(self, file: str) -> str:
+        where = f"{show_path(self.path)}: " if self.path else ""
+        return f"{file}:{self.line}: {where}{self.text}"
+
+
+def show_path(path: Iterable[str | int]) -> str:
+    shown = ""
+    for step in path:
+        if isinstance(step, int):
+            shown += f"[{step}]"
+        else:
+            shown += ("." if shown else "") + (step if step.isprintable() else repr(step))
+    return shown
+
+
+def translate(error: ValidationError) -> Iterator[tuple[KeyPath, str]]:
+    for details in error.errors(include_url=False):
+        yield details["loc"], _word(details)
+
+
+def _word(details: ErrorDetails) -> str:
+    match details["type"]:
+        case "relay":
+            return details["msg"]
+        case "value_error":
+            return str(details["ctx"]["error"])
+        case "missing":
+            return "missing; it is required"
+        case "model_type" | "model_attributes_type":
+            return f"expected a mapping, found {kind_of_value(details['input'])}"
+        case "tuple_type":
+            return f"expected a list, found {kind_of_value(details['input'])}"
+        case "extra_forbidden":
+            return "unknown key"
+        case other:
+            return f"not valid ({other})"

@@ -1,0 +1,40 @@
+"""What may be shown of a configuration: its YAML spelling with every secret as ***. Loads and prints nothing."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from cdc_relay.config.dsn import HIDDEN, hide_dsn
+from cdc_relay.config.models import RelayConfig
+from cdc_relay.config.substitution import escape
+
+__all__ = ["hide", "is_secret"]
+
+_SECRET = re.compile(r"password|passphrase|secret|token|\.pem|jaas", re.IGNORECASE)
+
+
+def is_secret(name: str) -> bool:
+    return _SECRET.search(name) is not None
+
+
+def hide(config: RelayConfig) -> dict[str, Any]:
+    """The effective configuration as a file would spell it, defaults filled in."""
+    shown = config.model_dump(by_alias=True, mode="json", exclude_none=True)
+    shown["source"]["dsn"] = hide_dsn(config.source.dsn)
+    kafka = config.sink.kafka
+    shown["sink"]["kafka"] = {name: HIDDEN if is_secret(name) else value for name, value in kafka.items()}
+    escaped: dict[str, Any] = _escape(shown)
+    return escaped
+
+
+def _escape(value: Any) -> Any:
+    match value:
+        case dict():
+            return {key: _escape(below) for key, below in value.items()}
+        case list():
+            return [_escape(below) for below in value]
+        case str():
+            return escape(value)
+        case _:
+            return value

@@ -1,0 +1,1 @@
+"""PURE: which records are open, which are settled, and how far the slot may be confirmed."""

@@ -1,0 +1,1 @@
+"""What the process shows of itself over HTTP: probes and metrics. Reads `Stats` and touches nothing else."""

@@ -1,0 +1,180 @@
+"""The relay's life: wait for what is away, stream until something ends it, recover, stop cleanly.
+
+The loop itself is session.py; here is what happens between two sessions. Concrete classes come from wiring.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from concurrent.futures import TimeoutError as FutureTimeout
+from typing import Protocol, TypeVar
+
+import structlog
+
+from cdc_relay.errors import (
+    AwayError,
+    DrainError,
+    RecordRefusedError,
+    RelayError,
+    SinkError,
+    SlotInUseError,
+    SourceError,
+)
+from cdc_relay.helper import Helper
+from cdc_relay.session import CheckResult, End, Session, Stream, Timing
+from cdc_relay.sinks.sink import Sink
+from cdc_relay.stats import State, Stats
+from cdc_relay.stop import Stop
+
+__all__ = ["Relay", "Source"]
+
+log = structlog.get_logger()
+T = TypeVar("T")
+
+_FIRST_WAIT_SECONDS, _LONGEST_WAIT_SECONDS = 0.1, 5.0
+_STANDBY_SECONDS = 1.0
+_LEAVE_SECONDS = 1.0  # what a shutting-down Postgres is asked to wait for open records
+_REFUSAL_DRAIN_SECONDS = 5.0
+
+
+class Source(Protocol):
+    """Postgres as the helper thread uses it: every call may block, within limits."""
+
+    server_is_leaving: bool
+
+    def preflight(self) -> None: ...
+
+    def open(self) -> Stream: ...
+
+    def check(self) -> CheckResult: ...
+
+
+class Relay:
+    """One slot, one sink, one process."""
+
+    def __init__(
+        self,
+        *,
+        source: Source,
+        sink: Sink,
+        helper: Helper,
+        make_session: Callable[[Stream], Session],
+        on_streaming: Callable[[], None],
+        stats: Stats,
+        stop: Stop,
+        timing: Timing,
+        wait: bool,
+    ) -> None:
+        self._source = source
+        self._sink = sink
+        self._helper = helper
+        self._make_session = make_session
+        self._on_streaming = on_streaming
+        self._stats = stats
+        self._stop = stop
+        self._timing = timing
+        self._may_wait = wait
+        self._wait_seconds = _FIRST_WAIT_SECONDS
+
+    def run(self) -> None:
+        """Returns when it was asked to stop and everything is settled; raises what an operator has to know."""
+        while not self._stop.requested:
+            stream = self._open()
+            if stream is not None:
+                self._stream(stream)
+
+    # -- getting there
+
+    def _open(self) -> Stream | None:
+        try:
+            self._await(self._source.preflight)
+            self._await(self._sink.probe)
+            stream = self._await(self._source.open)
+        except (AwayError, SourceError) as exc:
+            self._wait_for(exc)
+            return None
+        if stream is not None:
+            self._may_wait = True  # --no-wait is about the start
+        return stream
+
+    def _await(self, job: Callable[[], T]) -> T | None:
+        """Let the helper do it while the loop turns; None when asked to stop meanwhile."""
+        future = self._helper.submit(job)
+        while not self._stop.requested:
+            self._stats.last_turn_at = time.monotonic()
+            self._sink.poll(0)  # serves error_cb: the cause of a broker's silence
+            self._stats.sink_error = self._sink.error
+            try:
+                return future.result(timeout=0.05)
+            except FutureTimeout:
+                if future.done():
+                    raise
+        return None
+
+    def _wait_for(self, exc: RelayError) -> None:
+        cause = f"{exc.message} ({self._sink.error})" if self._sink.error else exc.message
+        if not self._may_wait:
+            raise AwayError(cause, remedy=exc.remedy or "try again later, or let the relay wait: without --no-wait")
+        standby = isinstance(exc, SlotInUseError)
+        self._enter(State.STANDBY if standby else State.WAITING, cause)
+        self._pause(_STANDBY_SECONDS if standby else self._wait_seconds)
+        self._wait_seconds = min(self._wait_seconds * 2, _LONGEST_WAIT_SECONDS)
+
+    def _pause(self, seconds: float) -> None:
+        deadline = time.monotonic() + seconds
+        while not self._stop.requested and time.monotonic() < deadline:
+            self._stats.last_turn_at = time.monotonic()
+            time.sleep(min(0.1, seconds))
+
+    # -- being there
+
+    def _stream(self, stream: Stream) -> None:
+        session = self._make_session(stream)
+        started = time.monotonic()
+        self._enter(State.STREAMING)
+        try:
+            self._on_streaming()
+            self._conclude(session, session.run())
+        except RecordRefusedError:
+            session.part(_REFUSAL_DRAIN_SECONDS)  # what was delivered is confirmed; the refused one is not
+            raise
+        except (SourceError, SinkError) as exc:
+            self._stats.reconnect_count += 1
+            self._enter(State.WAITING, exc.message)
+            self._recover(started)
+        finally:
+            session.close()
+            self._sink.reset()  # what is open will be read again: nothing stale may follow it
+
+    def _conclude(self, session: Session, end: End) -> None:
+        match end:
+            case End.STOPPED:
+                self._part_for_good(session)
+            case End.LEAVING:
+                self._enter(State.WAITING, "Postgres is shutting down")
+                session.part(_LEAVE_SECONDS)
+            case End.RELEASED:
+                self._enter(State.RELEASED, f"line closed: {self._sink.error or 'the broker acknowledges nothing'}")
+            case End.REFRESH:
+                session.part(0)
+
+    def _part_for_good(self, session: Session) -> None:
+        self._enter(State.STOPPING)
+        left = session.part(self._timing.drain)
+        if left:
+            raise DrainError(
+                f"stopped with {left} records unacknowledged after {self._timing.drain:g} s: they will be published"
+                " again at the next start",
+                remedy="nothing is lost; see why the broker is slow, or raise delivery.drain",
+            )
+
+    def _recover(self, started: float) -> None:
+        if time.monotonic() - started > _LONGEST_WAIT_SECONDS:
+            self._wait_seconds = _FIRST_WAIT_SECONDS
+        self._pause(self._wait_seconds)
+        self._wait_seconds = min(self._wait_seconds * 2, _LONGEST_WAIT_SECONDS)
+
+    def _enter(self, state: State, reason: str = "") -> None:
+        if self._stats.enter(state, reason):
+            log.info("state", state=str(state), reason=reason or None)

@@ -1,0 +1,1 @@
+"""PURE: from a row to the record that the consumer expects."""

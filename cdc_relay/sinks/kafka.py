@@ -1,0 +1,158 @@
+"""Kafka through librdkafka: acks=all, idempotent, ordered per key. Translates its errors; decides nothing else."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+from confluent_kafka import KafkaError, KafkaException, Producer
+
+from cdc_relay.errors import AwayError, ConfigError, SinkError
+from cdc_relay.model import Failure, Record, Ticket
+from cdc_relay.sinks.sink import Reports
+from cdc_relay.sinks.verdicts import describe
+
+__all__ = ["KafkaSink", "producer_properties"]
+
+_PROBE_SECONDS = 5.0
+_RESET_SECONDS = 5.0
+_PURGED = (KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT)
+
+# What the relay's promises rest on; the configuration refuses anything weaker.
+_OWNED = {
+    "acks": "all",
+    "enable.idempotence": "true",
+    "message.timeout.ms": "0",  # an outage is never a record's fault: librdkafka must not give up
+}
+# Better for this use than librdkafka's own defaults; the configuration may say otherwise.
+_DEFAULTS = {
+    "client.id": "cdc-relay",
+    "partitioner": "murmur2_random",  # where the Java client, and so Debezium, would put the same key
+    "linger.ms": "50",  # behind: full batches; caught up: flush() lifts it
+    "queue.buffering.max.messages": "10000000",  # the window bounds what is queued, not librdkafka
+    "queue.buffering.max.kbytes": "2147483647",
+    "log_level": "0",  # error_cb tells what matters
+    "socket.keepalive.enable": "true",
+    "reconnect.backoff.max.ms": "2000",
+}
+
+
+def producer_properties(configured: Mapping[str, str]) -> dict[str, str]:
+    return _DEFAULTS | dict(configured) | _OWNED
+
+
+class KafkaSink:
+    """One producer, rebuilt when it breaks. Reports are gathered by callbacks inside poll() and flush()."""
+
+    def __init__(self, configured: Mapping[str, str]) -> None:
+        self.error = ""
+        self._properties = producer_properties(configured)
+        self._delivered: list[Ticket] = []
+        self._failed: list[tuple[Ticket, Failure]] = []
+        self._waiting: deque[tuple[Record, Ticket]] = deque()  # only with a queue limit in the YAML below the window
+        self._producer = self._build()
+        self._produce: Callable[..., None] = self._producer.produce
+
+    def publish(self, record: Record, ticket: Ticket) -> None:
+        if self._waiting or not self._try(record, ticket):
+            self._waiting.append((record, ticket))
+
+    def poll(self, timeout_seconds: float) -> Reports:
+        return self._serve(self._producer.poll, timeout_seconds)
+
+    def flush(self, timeout_seconds: float) -> Reports:
+        return self._serve(self._producer.flush, timeout_seconds)
+
+    def reset(self) -> None:
+        """A producer that cannot be emptied is replaced: its callbacks are never served again."""
+        self._waiting.clear()
+        try:
+            self._producer.purge()
+            deadline = time.monotonic() + _RESET_SECONDS
+            while len(self._producer) and time.monotonic() < deadline:
+                self._producer.poll(0.05)
+            broken = bool(len(self._producer))
+        except KafkaException:
+            broken = True
+        if broken:
+            self._producer = self._build()
+            self._produce = self._producer.produce
+        self._take_reports()
+
+    def probe(self) -> None:
+        try:
+            self._producer.list_topics(timeout=_PROBE_SECONDS)
+        except KafkaException as exc:
+            raise AwayError(
+                f"Kafka does not answer: {_text(exc)}",
+                remedy="check sink.kafka bootstrap.servers, security settings, and that the brokers run",
+            ) from exc
+
+    def close(self) -> None:
+        """Whatever is still open is given up: the slot has it."""
+        self._producer.purge()
+        self._producer.poll(0)
+
+    def _build(self) -> Producer:
+        try:
+            return Producer({**self._properties, "error_cb": self._on_error})
+        except KafkaException as exc:
+            raise ConfigError(
+                f"sink.kafka: {_text(exc)}",
+                remedy="the names and values are librdkafka's own: see its CONFIGURATION.md",
+            ) from exc
+
+    def _serve(self, call: Callable[[float], Any], timeout_seconds: float) -> Reports:
+        try:
+            call(timeout_seconds)
+        except KafkaException as exc:
+            raise SinkError(f"the Kafka producer broke: {_text(exc)}") from exc
+        if self._waiting:
+            self._catch_up()
+        return self._take_reports()
+
+    def _take_reports(self) -> Reports:
+        reports = Reports(self._delivered, self._failed)
+        self._delivered, self._failed = [], []
+        if reports.delivered:
+            self.error = ""
+        return reports
+
+    def _report(self, ticket: Ticket, error: KafkaError | None, message: object) -> None:
+        if error is None:
+            self._delivered.append(ticket)
+        elif error.code() not in _PURGED:
+            self._failed.append((ticket, describe(error)))
+
+    def _try(self, record: Record, ticket: Ticket) -> bool:
+        """False when librdkafka's queue is full: the record keeps its place in line here."""
+        topic, key, value, headers, timestamp_ms, _, _, partition = record
+        report = partial(self._report, ticket)
+        try:
+            self._produce(topic, value, key, partition, report, timestamp=timestamp_ms, headers=headers)
+        except BufferError:
+            return False
+        except KafkaException as exc:
+            self._refuse(ticket, exc)
+        return True
+
+    def _catch_up(self) -> None:
+        while self._waiting and self._try(*self._waiting[0]):
+            self._waiting.popleft()
+
+    def _refuse(self, ticket: Ticket, exc: KafkaException) -> None:
+        error = exc.args[0]
+        if error.fatal() or error.code() == KafkaError._FATAL:
+            raise SinkError(f"the Kafka producer broke: {_text(exc)}") from exc
+        self._failed.append((ticket, describe(error)))
+
+    def _on_error(self, error: KafkaError) -> None:
+        self.error = error.str()
+
+
+def _text(exc: KafkaException) -> str:
+    error = exc.args[0] if exc.args else exc
+    return error.str() if isinstance(error, KafkaError) else str(error)

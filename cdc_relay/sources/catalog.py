@@ -1,0 +1,149 @@
+"""What Postgres' catalogs say of our slot, publication and tables, as plain facts. Judges nothing (see preflight).
+
+Every query here runs with no more than CONNECT: reading these catalogs needs no grant.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from cdc_relay.protocol.lsn import parse_lsn
+from cdc_relay.sources.line import Line
+
+__all__ = ["Facts", "Fingerprint", "PublicationFacts", "SlotFacts", "TableFacts", "read_facts", "read_sync_state"]
+
+
+@dataclass(frozen=True, slots=True)
+class SlotFacts:
+    plugin: str
+    database: str
+    two_phase: bool
+    temporary: bool
+    wal_status: str
+    confirmed_lsn: int
+
+
+@dataclass(frozen=True, slots=True)
+class PublicationFacts:
+    oid: str
+    all_tables: bool
+    insert: bool
+    via_root: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TableFacts:
+    """A configured table and how the publication has it. `member` changes when the table is taken out and put back."""
+
+    partitioned: bool
+    columns: tuple[str, ...]
+    member: str  # "" when the publication does not have the table
+    row_filter: str
+    column_list: tuple[str, ...]  # () = every column
+
+
+Fingerprint = tuple[PublicationFacts | None, tuple[tuple[str, str, str, tuple[str, ...]], ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    server_version: int
+    database: str
+    wal_level: str
+    synchronous_standby_names: str
+    wal_lsn: int
+    slot: SlotFacts | None
+    publication: PublicationFacts | None
+    tables: dict[tuple[str, str], TableFacts]  # those that exist
+
+    @property
+    def fingerprint(self) -> Fingerprint:
+        """Whatever, if it changed, means that rows of a configured outbox may have been skipped."""
+        tables = sorted((".".join(name), t.member, t.row_filter, t.column_list) for name, t in self.tables.items())
+        return self.publication, tuple(tables)
+
+    @property
+    def lag_bytes(self) -> int | None:
+        return None if self.slot is None else max(0, self.wal_lsn - self.slot.confirmed_lsn)
+
+
+_SERVER = """
+SELECT current_setting('server_version_num'), current_database(), current_setting('wal_level'),
+       current_setting('synchronous_standby_names'),
+       CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_lsn() END
+"""
+_SLOT = """
+SELECT plugin, database, two_phase, temporary, wal_status, coalesce(confirmed_flush_lsn, '0/0')
+  FROM pg_replication_slots WHERE slot_name = $1
+"""
+_PUBLICATION = "SELECT oid, puballtables, pubinsert, pubviaroot FROM pg_publication WHERE pubname = $1"
+_TABLE = """
+SELECT c.relkind = 'p',
+       (SELECT json_agg(a.attname ORDER BY a.attnum) FROM pg_attribute a
+         WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped),
+       CASE WHEN pr.oid IS NOT NULL THEN 'table ' || pr.oid
+            WHEN pn.oid IS NOT NULL THEN 'schema ' || pn.oid
+            WHEN p.puballtables THEN 'all' ELSE '' END,
+       coalesce(pg_get_expr(pr.prqual, pr.prrelid), ''),
+       (SELECT json_agg(a.attname ORDER BY a.attnum) FROM pg_attribute a
+         WHERE a.attrelid = c.oid AND a.attnum = ANY (pr.prattrs::int2[]))
+  FROM pg_class c
+  JOIN pg_namespace n ON n.oid = c.relnamespace
+  LEFT JOIN pg_publication p ON p.pubname = $3
+  LEFT JOIN pg_publication_rel pr ON pr.prpubid = p.oid AND pr.prrelid = c.oid
+  LEFT JOIN pg_publication_namespace pn ON pn.pnpubid = p.oid AND pn.pnnspid = n.oid
+ WHERE n.nspname = $1 AND c.relname = $2 AND c.relkind IN ('r', 'p')
+"""
+_SYNC_STATE = "SELECT coalesce(sync_state, '') FROM pg_stat_replication WHERE pid = $1::int"
+
+
+def read_facts(line: Line, *, slot: str, publication: str, tables: Iterable[tuple[str, str]]) -> Facts:
+    """The server's answers of one moment; the WAL position is read first, so all of it is covered by the rest."""
+    version, database, wal_level, standbys, wal_lsn = (value or "" for value in line.query(_SERVER)[0])
+    found = {table: _read_table(line, table, publication) for table in tables} if int(version) >= 150000 else {}
+    return Facts(
+        server_version=int(version),
+        database=database,
+        wal_level=wal_level,
+        synchronous_standby_names=standbys,
+        wal_lsn=parse_lsn(wal_lsn),
+        slot=_read_slot(line, slot),
+        publication=_read_publication(line, publication),
+        tables={table: facts for table, facts in found.items() if facts is not None},
+    )
+
+
+def read_sync_state(line: Line, backend_pid: int) -> str:
+    """`async` is what we must be; empty when the walsender is gone or hidden from our role."""
+    rows = line.query(_SYNC_STATE, [str(backend_pid)])
+    return rows[0][0] or "" if rows else ""
+
+
+def _read_slot(line: Line, slot: str) -> SlotFacts | None:
+    rows = line.query(_SLOT, [slot])
+    if not rows:
+        return None
+    plugin, database, two_phase, temporary, wal_status, confirmed = (value or "" for value in rows[0])
+    return SlotFacts(plugin, database, two_phase == "t", temporary == "t", wal_status, parse_lsn(confirmed))
+
+
+def _read_publication(line: Line, publication: str) -> PublicationFacts | None:
+    rows = line.query(_PUBLICATION, [publication])
+    if not rows:
+        return None
+    oid, all_tables, insert, via_root = (value or "" for value in rows[0])
+    return PublicationFacts(oid, all_tables == "t", insert == "t", via_root == "t")
+
+
+def _read_table(line: Line, table: tuple[str, str], publication: str) -> TableFacts | None:
+    rows = line.query(_TABLE, [*table, publication])
+    if not rows:
+        return None
+    partitioned, columns, member, row_filter, column_list = rows[0]
+    return TableFacts(partitioned == "t", _names(columns), member or "", row_filter or "", _names(column_list))
+
+
+def _names(array: str | None) -> tuple[str, ...]:
+    return tuple(json.loads(array)) if array else ()

@@ -1,0 +1,148 @@
+"""A Postgres connection on psycopg.pq in which every wait has a limit, and every failure one of our own errors.
+
+psycopg's high-level connection has no replication mode and no client-side time limit; this is the little that we need.
+A Line belongs to one thread at a time.
+"""
+
+from __future__ import annotations
+
+import re
+import select
+import time
+from collections.abc import Sequence
+
+from psycopg import Error as PsycopgError
+from psycopg import pq
+
+from cdc_relay.errors import AwayError, RefusedError, SourceError
+
+__all__ = ["Line", "QueryError", "Rows"]
+
+Rows = list[tuple[str | None, ...]]
+
+_SERVER_SENT = re.compile(r"\w+:  \S")  # libpq prints the server's severity, a colon and two blanks in any language
+_CROWDED = re.compile(r"too many (clients|connections)|connection slots are reserved")
+_FINISHED = (pq.ExecStatus.COMMAND_OK, pq.ExecStatus.TUPLES_OK, pq.ExecStatus.COPY_BOTH)
+
+
+class QueryError(SourceError):
+    """Postgres answered with an error; `sqlstate` says which, in any language."""
+
+    def __init__(self, message: str, sqlstate: str) -> None:
+        super().__init__(message)
+        self.sqlstate = sqlstate
+
+
+class Line:
+    """Open with `Line.open`; `query` for SQL; the slot stream takes over `pgconn` after `start_copy`."""
+
+    def __init__(self, pgconn: pq.abc.PGconn) -> None:
+        self.pgconn = pgconn
+        pgconn.nonblocking = 1
+
+    @classmethod
+    def open(cls, conninfo: str) -> Line:
+        """Blocks for connect_timeout per host at most. AwayError: try again; RefusedError: Postgres said no."""
+        raw = conninfo.encode()
+        pgconn = pq.PGconn.connect(raw)
+        if pgconn.status == pq.ConnStatus.OK:
+            return cls(pgconn)
+        message = _clean(pgconn.get_error_message())
+        pgconn.finish()
+        if _is_refusal(message, raw):
+            raise RefusedError(f"Postgres refused the connection: {message}", remedy=_connect_remedy(message))
+        raise AwayError(f"Postgres is not reachable: {message}", remedy="check host, port and network of source.dsn")
+
+    @property
+    def backend_pid(self) -> int:
+        return self.pgconn.backend_pid
+
+    def fileno(self) -> int:
+        return self.pgconn.socket
+
+    def query(self, sql: str, params: Sequence[str | None] = (), *, timeout_seconds: float = 15.0) -> Rows:
+        result = self._run(sql, params, timeout_seconds)
+        return [
+            tuple(_text(result.get_value(row, column)) for column in range(result.nfields))
+            for row in range(result.ntuples)
+        ]
+
+    def start_copy(self, sql: str, *, timeout_seconds: float = 15.0) -> None:
+        """START_REPLICATION: afterwards the connection speaks copy data in both directions."""
+        result = self._run(sql, (), timeout_seconds)
+        if result.status != pq.ExecStatus.COPY_BOTH:
+            raise SourceError(f"Postgres did not start the stream (status {result.status})")
+
+    def is_broken(self) -> bool:
+        """Look at what arrived unasked: a server that goes away says so and closes."""
+        try:
+            self.pgconn.consume_input()
+        except PsycopgError:
+            return True
+        return self.pgconn.status != pq.ConnStatus.OK
+
+    def close(self) -> None:
+        self.pgconn.finish()
+
+    def _run(self, sql: str, params: Sequence[str | None], timeout_seconds: float) -> pq.abc.PGresult:
+        deadline = time.monotonic() + timeout_seconds
+        try:
+            return self._exchange(sql, params, deadline)
+        except PsycopgError as exc:
+            raise SourceError(f"the connection to Postgres broke: {_clean(str(exc))}") from exc
+
+    def _exchange(self, sql: str, params: Sequence[str | None], deadline: float) -> pq.abc.PGresult:
+        if params:
+            self.pgconn.send_query_params(sql.encode(), [None if p is None else p.encode() for p in params])
+        else:
+            self.pgconn.send_query(sql.encode())  # the walsender knows the simple protocol only
+        result = last = self._next_result(deadline)
+        while result is not None and result.status != pq.ExecStatus.COPY_BOTH:
+            last = result
+            if result.status not in _FINISHED:
+                raise self._query_error(result)
+            result = self._next_result(deadline)
+        if last is None:
+            raise SourceError("Postgres gave no result")
+        return result or last
+
+    def _next_result(self, deadline: float) -> pq.abc.PGresult | None:
+        pgconn = self.pgconn
+        while pgconn.flush() or pgconn.is_busy():
+            remaining = deadline - time.monotonic()
+            if remaining <= 0:
+                raise SourceError("Postgres did not answer in time")
+            select.select([pgconn.socket], [], [], min(remaining, 0.25))
+            pgconn.consume_input()
+        return pgconn.get_result()
+
+    def _query_error(self, result: pq.abc.PGresult) -> QueryError:
+        state = result.error_field(pq.DiagnosticField.SQLSTATE) or b""
+        primary = result.error_field(pq.DiagnosticField.MESSAGE_PRIMARY)
+        text = primary.decode("utf-8", "replace") if primary else _clean(result.get_error_message())
+        return QueryError(text, state.decode())
+
+
+def _text(value: bytes | None) -> str | None:
+    return None if value is None else value.decode("utf-8", "replace")
+
+
+def _clean(message: str) -> str:
+    return " ".join(message.split()) if not _SERVER_SENT.search(message) else re.sub(r"\s*\n\s*", "; ", message.strip())
+
+
+def _is_refusal(message: str, conninfo: bytes) -> bool:
+    """Whether the server itself said no, for good. libpq hides a failed connection's SQLSTATE; its ping uses it."""
+    if not _SERVER_SENT.search(message) or _CROWDED.search(message):
+        return False
+    return pq.PGconn.ping(conninfo) == pq.Ping.OK
+
+
+def _connect_remedy(message: str) -> str:
+    if "replication" in message and ("permission" in message or "superuser" in message or "REPLICATION" in message):
+        return "let the role replicate: ALTER ROLE <the role of source.dsn> REPLICATION"
+    if "password" in message:
+        return "correct the password: source.password, PGPASSWORD, or a passfile; or the role's password in Postgres"
+    if "pg_hba.conf" in message:
+        return "add a line for this host, role and database to pg_hba.conf and reload"
+    return "correct source.dsn: role, database and password as Postgres knows them"

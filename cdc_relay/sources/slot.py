@@ -1,0 +1,154 @@
+"""The replication stream of one slot: frames out, status updates in. Non-blocking after the start.
+
+Owns START_REPLICATION and the session's pinned settings; knows nothing of what the frames mean.
+"""
+
+from __future__ import annotations
+
+import re
+import select
+import time
+
+from psycopg import Error as PsycopgError
+from psycopg import pq
+
+from cdc_relay.errors import RefusedError, RelayError, SlotInUseError, SourceError
+from cdc_relay.protocol import wire
+from cdc_relay.sources.line import Line, QueryError
+from cdc_relay.stop import Stop
+
+__all__ = ["SlotStream", "start_stream"]
+
+# Values must read the same whatever the role, the database or the server prefer.
+PINNED_SETTINGS = {
+    "datestyle": "ISO",
+    "timezone": "UTC",
+    "intervalstyle": "postgres",
+    "bytea_output": "hex",
+    "extra_float_digits": "3",
+    "client_encoding": "UTF8",
+    "xmloption": "content",
+}
+_BIG_FRAME_BYTES = 1 << 20  # above this a frame stays a view: copying 100 MB once more would cost 100 MB
+_UNDECODABLE_REMEDY = (
+    "the publication was dropped while the slot was behind it: note pg_replication_slots.confirmed_flush_lsn, drop the"
+    " slot, run cdc-relay setup -c FILE, and publish again the rows committed after that position"
+)
+_IN_USE, _NO_SUCH_OBJECT, _NOT_IN_STATE, _NO_RIGHT = "55006", "42704", "55000", "42501"
+
+
+class SlotStream:
+    """A started stream. Every method returns at once, but for `wait`."""
+
+    def __init__(self, line: Line) -> None:
+        self._line = line
+        self._pgconn = line.pgconn
+        self._get_copy_data = line.pgconn.get_copy_data
+
+    @property
+    def backend_pid(self) -> int:
+        return self._line.backend_pid
+
+    def fileno(self) -> int:
+        return self._line.fileno()
+
+    def read(self) -> bytes | memoryview | None:
+        """The next frame; None when the socket has nothing more for now."""
+        try:
+            size, data = self._get_copy_data(1)
+            if size == 0:
+                self._pgconn.consume_input()
+                size, data = self._get_copy_data(1)
+        except PsycopgError as exc:
+            raise SourceError(f"the replication line broke: {' '.join(str(exc).split())}") from exc
+        if size > 0:
+            return bytes(data) if size < _BIG_FRAME_BYTES else data
+        if size == 0:
+            return None
+        raise self._ending()
+
+    def send_status(self, *, write_lsn: int, flush_lsn: int, reply_requested: bool = False) -> None:
+        """Queued if the socket is full: a stalled line must not stop the loop."""
+        now_us = time.time_ns() // 1000
+        update = wire.encode_status(
+            write_lsn=write_lsn,
+            flush_lsn=flush_lsn,
+            apply_lsn=flush_lsn,
+            time_us=now_us,
+            reply_requested=reply_requested,
+        )
+        try:
+            self._pgconn.put_copy_data(update)
+            self._pgconn.flush()
+        except PsycopgError as exc:
+            raise SourceError(f"the replication line broke: {' '.join(str(exc).split())}") from exc
+
+    def wait(self, timeout_seconds: float, stop: Stop) -> None:
+        """Until there is something to read, or a wish to stop, or the time is over."""
+        select.select([self._pgconn.socket, stop.fileno()], [], [], timeout_seconds)
+
+    def close(self) -> None:
+        self._line.close()
+
+    def _ending(self) -> RelayError:
+        result = self._pgconn.get_result()
+        text = result.get_error_message() if result is not None else self._pgconn.get_error_message()
+        reason = " ".join(text.split()) or "no reason given"
+        if result is not None and result.error_field(pq.DiagnosticField.SQLSTATE) == _NO_SUCH_OBJECT.encode():
+            # Before 18 a publication dropped at some LSN cannot be decoded past it, even if it exists again.
+            return RefusedError(f"Postgres cannot decode further: {reason}", remedy=_UNDECODABLE_REMEDY)
+        return SourceError(f"Postgres ended the stream: {reason}")
+
+
+def start_stream(conninfo: str, *, slot: str, publication: str, wal_sender_timeout_seconds: float) -> SlotStream:
+    """Blocks within limits: for the helper thread. The slot is the only cursor, hence LOGICAL 0/0."""
+    line = Line.open(conninfo)
+    try:
+        settings = PINNED_SETTINGS | {"wal_sender_timeout": f"{int(wal_sender_timeout_seconds * 1000)}ms"}
+        line.query("".join(f"SET {name} = '{value}';" for name, value in settings.items()))
+        line.start_copy(
+            f"START_REPLICATION SLOT {slot} LOGICAL 0/0"
+            f" (proto_version '1', publication_names {_literal(_identifier(publication))})"
+        )
+    except QueryError as exc:
+        line.close()
+        raise _translate(exc, slot) from exc
+    except BaseException:
+        line.close()
+        raise
+    return SlotStream(line)
+
+
+def _identifier(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _translate(exc: QueryError, slot: str) -> RelayError:
+    if exc.sqlstate == _IN_USE:
+        return SlotInUseError(f"slot {slot} is in use: {exc.message}", remedy=_in_use_remedy(exc.message))
+    if exc.sqlstate == _NO_SUCH_OBJECT:
+        return RefusedError(f"slot {slot}: {exc.message}", remedy="create it: cdc-relay setup -c FILE")
+    if exc.sqlstate == _NOT_IN_STATE:
+        return RefusedError(f"slot {slot} cannot be read: {exc.message}", remedy=_lost_remedy(slot))
+    if exc.sqlstate == _NO_RIGHT:
+        return RefusedError(f"slot {slot}: {exc.message}", remedy="ALTER ROLE <the role of source.dsn> REPLICATION")
+    return SourceError(f"slot {slot}: {exc.message}")
+
+
+def _in_use_remedy(message: str) -> str:
+    pid = re.search(r"PID (\d+)", message)
+    who = (
+        f"SELECT * FROM pg_stat_replication WHERE pid = {pid.group(1)}" if pid else "SELECT * FROM pg_stat_replication"
+    )
+    return f"see who reads it: {who}"
+
+
+def _lost_remedy(slot: str) -> str:
+    return (
+        f"events may be missing: see SELECT wal_status FROM pg_replication_slots WHERE slot_name = '{slot}';"
+        " drop the slot, run cdc-relay setup, and publish again what was committed in between"
+    )

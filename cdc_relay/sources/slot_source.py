@@ -1,0 +1,129 @@
+"""What the helper thread does with Postgres: preflight, opening the stream, and the checks while it runs.
+
+Owns the catalog connection. Every call may block within limits; nothing here touches the loop's own objects.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from cdc_relay.errors import AwayError, RefusedError, SourceError
+from cdc_relay.protocol.lsn import format_lsn
+from cdc_relay.sources.catalog import Facts, Fingerprint, read_facts, read_sync_state
+from cdc_relay.sources.line import Line
+from cdc_relay.sources.preflight import Wanted, find_problems, refuse, standby_finding
+from cdc_relay.sources.slot import SlotStream, start_stream
+
+__all__ = ["Checkup", "SlotSource"]
+
+
+@dataclass(frozen=True, slots=True)
+class Checkup:
+    """A look at the catalog that found everything as it was."""
+
+    lag_bytes: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Sighting:
+    """When and where the publication was last seen as it should be."""
+
+    fingerprint: Fingerprint
+    lsn: int
+    at: float
+
+    def __str__(self) -> str:
+        return f"LSN {format_lsn(self.lsn)} ({datetime.fromtimestamp(self.at, UTC):%Y-%m-%d %H:%M:%S} UTC)"
+
+
+class SlotSource:
+    """One slot of one database."""
+
+    def __init__(
+        self, wanted: Wanted, *, catalog_conninfo: str, replication_conninfo: str, wal_sender_timeout_seconds: float
+    ) -> None:
+        self._wanted = wanted
+        self._catalog_conninfo = catalog_conninfo
+        self._replication_conninfo = replication_conninfo
+        self._wal_sender_timeout_seconds = wal_sender_timeout_seconds
+        self._line: Line | None = None
+        self._backend_pid = 0
+        self._seen: _Sighting | None = None
+        self.server_is_leaving = False  # written by the helper thread, read by the loop
+
+    def preflight(self) -> None:
+        """Refuse what is wrong before anything is read."""
+        self.server_is_leaving = False
+        facts = self._facts()
+        refuse(find_problems(facts, self._wanted))
+        self._compare(facts)
+
+    def open(self) -> SlotStream:
+        stream = start_stream(
+            self._replication_conninfo,
+            slot=self._wanted.slot,
+            publication=self._wanted.publication,
+            wal_sender_timeout_seconds=self._wal_sender_timeout_seconds,
+        )
+        self._backend_pid = stream.backend_pid
+        try:
+            self.check()
+        except BaseException:
+            stream.close()
+            raise
+        return stream
+
+    def check(self) -> Checkup:
+        """RefusedError when the publication changed under us or when we have become a synchronous standby."""
+        facts = self._facts()
+        self._compare(facts)
+        if read_sync_state(self._catalog(), self._backend_pid) not in ("", "async"):
+            refuse([standby_finding(self._wanted.application_name, facts.synchronous_standby_names)])
+        return Checkup(facts.lag_bytes)
+
+    def fileno(self) -> int | None:
+        """What the helper watches between two jobs."""
+        return None if self._line is None else self._line.fileno()
+
+    def look(self) -> None:
+        """Something arrived unasked. A server that shuts down closes this connection first and takes no new one."""
+        if self._line is None or not self._line.is_broken():
+            return
+        self.close()
+        try:
+            self._catalog()
+        except (AwayError, RefusedError):
+            self.server_is_leaving = True
+
+    def close(self) -> None:
+        if self._line is not None:
+            self._line.close()
+            self._line = None
+
+    def _catalog(self) -> Line:
+        if self._line is None:
+            self._line = Line.open(self._catalog_conninfo)
+        return self._line
+
+    def _facts(self) -> Facts:
+        tables = [(outbox.schema, outbox.name) for outbox in self._wanted.outboxes]
+        try:
+            return read_facts(
+                self._catalog(), slot=self._wanted.slot, publication=self._wanted.publication, tables=tables
+            )
+        except SourceError as exc:
+            self.close()
+            raise AwayError(f"Postgres' catalog could not be read: {exc.message}") from exc
+
+    def _compare(self, facts: Facts) -> None:
+        now = _Sighting(facts.fingerprint, facts.wal_lsn, time.time())
+        if self._seen is not None and self._seen.fingerprint != now.fingerprint:
+            raise RefusedError(
+                f"publication {self._wanted.publication} changed while the relay was reading: rows committed between"
+                f" {self._seen} and {now} may be missing from the stream; nothing more was confirmed",
+                remedy="run cdc-relay setup -c FILE so that the publication has every outbox again, publish again the"
+                " rows of that range, then start the relay",
+            )
+        self._seen = now
