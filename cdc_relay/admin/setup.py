@@ -56,7 +56,8 @@ class Notice:
 def set_up(conninfo: str, wanted: Wanted) -> Iterator[Notice]:
     """Carried out as it is iterated, so that each step is shown when it is done."""
     with closing(Line.open(conninfo)) as line:
-        facts = _begin(line, wanted)
+        _begin(line)
+        facts = _read(line, wanted)
         plan = plan_setup(facts, wanted)
         refuse(find_problems(as_if_made(facts), wanted))
         yield _make_publication(line, plan, wanted)
@@ -68,16 +69,15 @@ def set_up(conninfo: str, wanted: Wanted) -> Iterator[Notice]:
     yield Notice(Kind.HINT, _HINT)
 
 
-def _begin(line: Line, wanted: Wanted) -> Facts:
-    with explained("prepare", needs="the role of source.dsn must be allowed to connect"):
+def _begin(line: Line) -> None:
+    with explained("wait for another setup to finish", needs="the role of source.dsn must be allowed to connect"):
         line.query(f"SET statement_timeout = '{STATEMENT_LIMIT_SECONDS}s'")
-        _run(line, f"SELECT pg_advisory_lock({_LOCK_KEY})")
-        return _read(line, wanted)
 
 
 def _read(line: Line, wanted: Wanted) -> Facts:
     tables = [(box.schema, box.name) for box in wanted.outboxes]
-    return read_facts(line, slot=wanted.slot, publication=wanted.publication, tables=tables)
+    with explained("read the catalog", needs="the role of source.dsn must be allowed to read pg_catalog"):
+        return read_facts(line, slot=wanted.slot, publication=wanted.publication, tables=tables)
 
 
 def _make_publication(line: Line, plan: SetupPlan, wanted: Wanted) -> Notice:
@@ -97,7 +97,7 @@ def _make_slot(line: Line, plan: SetupPlan, wanted: Wanted) -> Notice:
     with explained(f"slot {wanted.slot}", needs=_SLOT_NEEDS):
         if plan.create_slot:
             _run(line, render(SLOT, {"slot": wanted.slot}))
-        slot = _read(line, wanted).slot
+    slot = _read(line, wanted).slot
     confirmed = format_lsn(slot.confirmed_lsn if slot else 0)
     outcome = "created" if plan.create_slot else "already there"
     return Notice(Kind.STEP, f"slot {wanted.slot}: {outcome}, confirmed up to {confirmed}")

@@ -1,4 +1,4 @@
-"""What a finished setup leaves out: rows and changes from before, which no slot will deliver. Counts, changes nothing."""
+"""What a finished setup leaves out: rows and changes from before, which no slot will deliver. Only looks."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def find_warnings(conninfo: str, plan: SetupPlan, wanted: Wanted) -> Iterator[st
         yield _older_slot(wanted)
     added = wanted.outboxes if plan.create_publication else plan.add_tables
     for box in added:
-        yield f"slot {wanted.slot} is older than the publication of {box.label}: earlier changes of it are not in the slot"
+        yield f"{box.label} is in the publication from now on: its earlier changes are not in slot {wanted.slot}"
     yield from _row_warnings(conninfo, added, "before it was in the publication")
 
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, TypeAlias, TypeVar
+from typing import Annotated, Any, TypeAlias, TypeVar
 
-from pydantic import BeforeValidator, PlainSerializer, PlainValidator, SecretStr, ValidationError, WithJsonSchema
-from pydantic_core import InitErrorDetails, PydanticCustomError
+from pydantic import BeforeValidator, GetJsonSchemaHandler, PlainSerializer, PlainValidator, SecretStr, ValidationError
+from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError
 
 from cdc_relay.config import units
 from cdc_relay.config.address import check_address
@@ -24,6 +24,7 @@ __all__ = [
     "Column",
     "Count",
     "Dsn",
+    "EditorSchema",
     "KafkaProperties",
     "Kind",
     "Listen",
@@ -48,6 +49,16 @@ class Kind:
 
     name: str
     unit: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class EditorSchema:
+    """Like pydantic's WithJsonSchema, which in 2.8 and 2.9 hands one dict to all keys of a type to write into."""
+
+    schema: dict[str, Any]
+
+    def __get_pydantic_json_schema__(self, _core: CoreSchema, _handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        return dict(self.schema)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,11 +137,11 @@ def _kafka(value: object) -> dict[str, str]:
     return properties
 
 
-def _json(pattern: str, *types: str) -> WithJsonSchema:
-    return WithJsonSchema({"type": list(types) or "string", "pattern": f"^({pattern}|{_REFERENCE})$"})
+def _json(pattern: str, *types: str) -> EditorSchema:
+    return EditorSchema({"type": list(types) or "string", "pattern": f"^({pattern}|{_REFERENCE})$"})
 
 
-_TEXT_SCHEMA = WithJsonSchema({"type": "string", "minLength": 1})
+_TEXT_SCHEMA = EditorSchema({"type": "string", "minLength": 1})
 
 Seconds: TypeAlias = Annotated[
     float,
@@ -171,12 +182,12 @@ Table: TypeAlias = Annotated[TableName, PlainValidator(_table), PlainSerializer(
 Listen: TypeAlias = Annotated[
     str,
     PlainValidator(check_address),
-    WithJsonSchema({"type": ["string", "boolean"], "not": {"const": True}}),
+    EditorSchema({"type": ["string", "boolean"], "not": {"const": True}}),
     Kind("host:port or off"),
 ]
 KafkaProperties: TypeAlias = Annotated[
     dict[str, str],
     PlainValidator(_kafka),
-    WithJsonSchema({"type": "object", "additionalProperties": {"type": ["string", "number", "boolean"]}}),
+    EditorSchema({"type": "object", "additionalProperties": {"type": ["string", "number", "boolean"]}}),
     Kind("mapping of librdkafka properties"),
 ]

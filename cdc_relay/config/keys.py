@@ -13,7 +13,7 @@ from cdc_relay.config.document import Document, Value
 from cdc_relay.config.planned import explain_planned
 from cdc_relay.config.problems import KeyPath
 
-__all__ = ["keep_known_keys", "known_keys", "section_of"]
+__all__ = ["Section", "keep_known_keys", "known_keys", "section_of"]
 
 Section = type[BaseModel]
 

@@ -97,9 +97,11 @@ class ColumnsConfig(_Section):
     key: Column = Field(
         default="aggregateid", description="Record key: records of one key stay in order. NULL gives a null key."
     )
-    type: Column = Field(default="type", description="Event type.")
+    type: Column = Field(
+        default="type", description="Event type; the column must exist, but no record carries it in this version."
+    )
     payload: Column = Field(
-        default="payload", description="Record value, byte for byte as Postgres prints it. NULL gives a null value."
+        default="payload", description="Record value as Postgres prints it; bytea gives its bytes, NULL a null value."
     )
 
 

@@ -2,19 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
+from pydantic.fields import FieldInfo
+
+from cdc_relay.config.keys import Section, known_keys, section_of
 from cdc_relay.config.models import RelayConfig
 
 __all__ = ["json_schema"]
 
 
 def json_schema() -> dict[str, Any]:
-    # "serialization" gives the defaults as the file spells them: 30s, not 30.0.
-    schema = RelayConfig.model_json_schema(by_alias=True, mode="serialization")
+    schema = RelayConfig.model_json_schema(by_alias=True)
+    for section in filter(None, map(section_of, _all_fields(RelayConfig))):
+        _spell_defaults(schema["$defs"][section.__name__]["properties"], section)
     _tidy(schema)
     schema["properties"]["outboxes"]["minItems"] = 1
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": "cdc-relay configuration"}
+
+
+def _all_fields(section: Section) -> Iterator[FieldInfo]:
+    for info in known_keys(section).values():
+        yield info
+        below = section_of(info)
+        if below is not None:
+            yield from _all_fields(below)
+
+
+def _spell_defaults(properties: dict[str, Any], section: Section) -> None:
+    """As the file spells them: 30s, not the 30.0 that the model holds."""
+    spelled = section.model_construct().model_dump(by_alias=True, mode="json")
+    for key, described in properties.items():
+        if "default" in described:
+            described["default"] = spelled[key]
 
 
 def _tidy(schema: Any) -> None:

@@ -84,11 +84,13 @@ class Intake:
         if plan is None:
             self.ignored_count += 1
             return None
+        row = cast(Values, insert.row)
+        if len(row) != plan.column_count:
+            raise DecodeError(f"Insert: expected {plan.column_count} columns as its Relation says, found {len(row)}")
         ordinal = self.ledger.add()
         transaction = self._transaction
         if transaction is None:  # ledger.add() has raised already; said for the type checker
             raise DecodeError("Insert: outside a transaction")
-        row = cast(Values, insert.row)
         routed = plan.route(row, transaction.commit_time_us // 1000)
         label = plan.outbox.label
         if type(routed) is Record:

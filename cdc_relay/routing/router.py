@@ -58,10 +58,20 @@ class Router:
 class Plan:
     """One outbox's rows, as one relation message describes them. `route` is the hot path: about 2 us."""
 
-    __slots__ = ("_id_index", "_key_index", "_missing", "_payload_index", "_read_payload", "_topics", "outbox")
+    __slots__ = (
+        "_id_index",
+        "_key_index",
+        "_missing",
+        "_payload_index",
+        "_read_payload",
+        "_topics",
+        "column_count",
+        "outbox",
+    )
 
     def __init__(self, outbox: Outbox, relation: Relation) -> None:
         self.outbox = outbox
+        self.column_count = len(relation.columns)
         indexes = {column.name: index for index, column in enumerate(relation.columns)}
         self._missing = tuple(name for name in outbox.columns if name not in indexes)
         self._id_index = indexes.get(outbox.id_column, 0)

@@ -40,8 +40,13 @@ _DEFAULTS = {
 }
 
 
+# librdkafka applies properties in the order given: a default must not undo what its alias says.
+_ALIASES = {"linger.ms": "queue.buffering.max.ms"}
+
+
 def producer_properties(configured: Mapping[str, str]) -> dict[str, str]:
-    return _DEFAULTS | dict(configured) | _OWNED
+    defaults = {name: value for name, value in _DEFAULTS.items() if _ALIASES.get(name) not in configured}
+    return defaults | dict(configured) | _OWNED
 
 
 class KafkaSink:

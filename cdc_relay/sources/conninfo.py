@@ -35,12 +35,11 @@ def _merge(dsn: str, *, password: str | None, ours: dict[str, str], silence_seco
 def _parse(dsn: str) -> dict[str, str]:
     try:
         return {name: str(value) for name, value in conninfo_to_dict(dsn).items() if value is not None}
-    except ProgrammingError as exc:
-        # libpq's text may quote the DSN, and with it a password
+    except ProgrammingError:
         raise ConfigError(
             "source.dsn: libpq cannot read this connection string",
             remedy="write a URL (postgresql://user@host/db) or key=value pairs; percent-encode special characters",
-        ) from exc
+        ) from None  # libpq's text may quote the DSN, and with it a password
 
 
 def _line_defaults(silence_seconds: float) -> dict[str, str]:

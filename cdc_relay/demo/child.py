@@ -1,0 +1,82 @@
+"""Child processes of the demo: each in a session of its own, so that Ctrl-C in a terminal reaches only the demo.
+
+Owns how a child is started and stopped and where its output goes; knows nothing about what it does.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+import signal
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+__all__ = ["Child", "log_tail", "run_to_end"]
+
+_TAIL_LINE_COUNT = 20
+
+
+class Child:
+    """A running process whose output goes to a log file."""
+
+    def __init__(self, args: Sequence[str], *, log: Path, user: pwd.struct_passwd | None = None) -> None:
+        self.log = log
+        with log.open("ab") as output:
+            self._process = subprocess.Popen(
+                args,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+                cwd=None if user is None else "/",
+                **_credentials(user),
+            )
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def exit_code(self) -> int | None:
+        return self._process.poll()
+
+    def stop(self, steps: Sequence[tuple[signal.Signals, float]]) -> int:
+        """Each step is a signal and the seconds it may take; whatever happens, the process is gone afterwards."""
+        try:
+            for number, seconds in steps:
+                if self._ends_after(number, seconds):
+                    break
+        finally:
+            self._process.kill()
+            exit_code = self._process.wait()
+        return exit_code
+
+    def _ends_after(self, number: signal.Signals, seconds: float) -> bool:
+        self._process.send_signal(number)
+        try:
+            self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
+
+def run_to_end(args: Sequence[str], *, log: Path, timeout_seconds: float, user: pwd.struct_passwd | None = None) -> int:
+    """The exit code; a process that takes too long is killed."""
+    child = Child(args, log=log, user=user)
+    try:
+        child._process.wait(timeout_seconds)
+    except subprocess.TimeoutExpired:
+        pass
+    finally:
+        exit_code = child.stop(())
+    return exit_code
+
+
+def log_tail(log: Path) -> str:
+    lines = log.read_text(errors="replace").splitlines() if log.exists() else []
+    return "\n".join(f"  | {line}" for line in lines[-_TAIL_LINE_COUNT:])
+
+
+def _credentials(user: pwd.struct_passwd | None) -> dict[str, object]:
+    return {} if user is None else {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}

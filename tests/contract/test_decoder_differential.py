@@ -1,0 +1,403 @@
+"""Our decoder against real servers: compared with what Postgres itself prints, and with another decoder."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import select
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from typing import Any, TypeVar
+
+import psycopg
+import pytest
+from psycopg import pq
+
+from cdc_relay.protocol.lsn import parse_lsn
+from cdc_relay.protocol.messages import (
+    UNCHANGED,
+    Begin,
+    Column,
+    Commit,
+    Delete,
+    Insert,
+    LogicalMessage,
+    Message,
+    Origin,
+    Relation,
+    Row,
+    StreamAbort,
+    StreamCommit,
+    StreamStart,
+    StreamStop,
+    Truncate,
+    Type,
+    Update,
+)
+from cdc_relay.protocol.pgoutput import Decoder
+from cdc_relay.protocol.wire import KEEPALIVE, PAYLOAD_OFFSET, XLOG_DATA, parse_keepalive, parse_xlog_header
+from tests.fixtures.database import Database
+
+pytestmark = pytest.mark.core
+
+Kind = TypeVar("Kind")
+
+DEADLINE_SECONDS = 60
+ROW_COUNT = 1_000  # of 200 bytes: several times the 64 kB after which a transaction is streamed
+
+
+class SlotReader:
+    """START_REPLICATION and our decoder, with nothing of the relay's source in between."""
+
+    def __init__(self, database: Database, *, slot: str, version: int) -> None:
+        memory = "-c logical_decoding_work_mem=64kB"
+        dsn = database.dsn(replication="database", options=memory)
+        self._conn = pq.PGconn.connect(dsn.encode())
+        self._decoder, self._view_decoder = Decoder(version), Decoder(version)
+        streaming = ", streaming 'on'" if version == 2 else ""
+        options = f"proto_version '{version}', publication_names 'everything', messages 'true'{streaming}"
+        result = self._conn.exec_(f"START_REPLICATION SLOT {slot} LOGICAL 0/0 ({options})".encode())
+        assert result.status == pq.ExecStatus.COPY_BOTH, self._conn.error_message
+
+    def close(self) -> None:
+        self._conn.finish()
+
+    def read_until(self, is_last: Callable[[Message], bool]) -> list[Message]:
+        messages: list[Message] = []
+        deadline = time.monotonic() + DEADLINE_SECONDS
+        while not (messages and is_last(messages[-1])):
+            assert time.monotonic() < deadline, f"only {messages[-5:]} came"
+            messages.extend(self._read_frame())
+        return messages
+
+    def _read_frame(self) -> Iterator[Message]:
+        """At most one message, decoded from bytes and from the view, as the relay may do either."""
+        size, view = self._conn.get_copy_data(1)
+        if size == 0:
+            select.select([self._conn.socket], [], [], 1)
+            self._conn.consume_input()
+            return
+        assert size > 0, self._conn.error_message
+        if view[0] == KEEPALIVE:
+            assert parse_keepalive(view).send_time_us > 0
+            return
+        assert view[0] == XLOG_DATA
+        assert parse_xlog_header(view) == parse_xlog_header(bytes(view))
+        message = self._decoder.decode(bytes(view), PAYLOAD_OFFSET)
+        assert self._view_decoder.decode(view, PAYLOAD_OFFSET) == message
+        yield message
+
+
+@contextmanager
+def reading(database: Database, *, slot: str, version: int = 1) -> Iterator[SlotReader]:
+    with closing(SlotReader(database, slot=slot, version=version)) as reader:
+        yield reader
+
+
+@pytest.fixture
+def slots(database: Database) -> list[str]:
+    """Two slots over the same content, and a publication of everything."""
+    names = [f"{database.name}_{letter}" for letter in "ab"]
+    database.execute("CREATE PUBLICATION everything FOR ALL TABLES")
+    for name in names:
+        database.execute("SELECT pg_create_logical_replication_slot(%s, 'pgoutput')", [name])
+    return names
+
+
+def mark_end(database: Database) -> None:
+    database.execute("SELECT pg_logical_emit_message(true, 'end', '')")  # the commit flushes what is before it, too
+
+
+def is_end(message: Message) -> bool:
+    return isinstance(message, LogicalMessage) and message.prefix == "end"
+
+
+def read_all(database: Database, slot: str, *, version: int = 1) -> list[Message]:
+    mark_end(database)
+    with reading(database, slot=slot, version=version) as reader:
+        return reader.read_until(is_end)
+
+
+def only(messages: list[Message], kind: type[Kind]) -> list[Kind]:
+    return [message for message in messages if isinstance(message, kind)]
+
+
+def test_values_are_what_postgres_prints(database: Database, slots: list[str]) -> None:
+    database.execute(
+        "CREATE TABLE t (id bigint PRIMARY KEY, b boolean, n numeric, f float8, s text, c char(5), j jsonb, r json,"
+        " u uuid, d date, z timestamptz, i interval, y bytea, a int[], e text[], x xid8, p point)"
+    )
+    database.execute("INSERT INTO t (id) VALUES (-9223372036854775808)")
+    database.execute(
+        "INSERT INTO t VALUES (9223372036854775807, true, 12345678901234567890.1234567, 0.1, E'ö\\t\\n\\\\ \U0001f600',"
+        """ 'ab', '{"a": 1e400, "k": [null]}', '{"b" :1,  "a":2}', gen_random_uuid(), 'infinity', now(), '1 day 2 s',"""
+        """ '\\x00ff', '{1,NULL}', '{"a,b",""}', '7', '(1,2)'), (0, false, 'NaN', '-Infinity', '', '', 'null', '""',"""
+        " gen_random_uuid(), '0044-03-15 BC', '-infinity', '-1 mon', '', '{}', NULL, '0', '(0,-0)')"
+    )
+    messages = read_all(database, slots[0])
+    columns = [column.name for column in only(messages, Relation)[0].columns]
+    printed = ", ".join(f"CASE WHEN {name} IS NOT NULL THEN format('%s', {name}) END" for name in columns)
+    expected = database.execute(f"SELECT {printed} FROM t ORDER BY id")
+    decoded = sorted((as_text(insert.row) for insert in only(messages, Insert)), key=lambda row: int(row[0] or 0))
+    assert decoded == expected
+
+
+def as_text(row: Row) -> tuple[str | None, ...]:
+    assert UNCHANGED not in row
+    return tuple(value.decode() if isinstance(value, bytes) else None for value in row)
+
+
+def test_transaction_is_framed_by_its_lsn_time_and_xid(database: Database, slots: list[str]) -> None:
+    database.execute("CREATE TABLE t (id int PRIMARY KEY)")
+    before_us = time.time_ns() // 1_000
+    with database.connect(autocommit=False) as conn:
+        [(xid, before)] = conn.execute("INSERT INTO t VALUES (1) RETURNING txid_current(), pg_current_wal_lsn()::text")
+    [(after,)] = database.execute("SELECT pg_current_wal_lsn()::text")
+    begin, *_, commit = read_until_commit(database, slots[0])
+    assert isinstance(begin, Begin)
+    assert isinstance(commit, Commit)
+    assert begin.xid == xid % 2**32
+    assert parse_lsn(before) <= begin.final_lsn == commit.commit_lsn < commit.end_lsn <= parse_lsn(after)
+    assert before_us <= begin.commit_time_us == commit.commit_time_us <= time.time_ns() // 1_000
+
+
+def read_until_commit(database: Database, slot: str) -> list[Message]:
+    with reading(database, slot=slot) as reader:
+        return reader.read_until(lambda message: isinstance(message, Commit))
+
+
+def test_relation_and_type_describe_the_table(database: Database, slots: list[str]) -> None:
+    database.execute("CREATE TYPE mood AS ENUM ('calm')")
+    database.execute('CREATE TABLE "Bestellung.ö" (id bigint, "Mood" mood, note varchar(64), PRIMARY KEY (id))')
+    database.execute("""INSERT INTO "Bestellung.ö" VALUES (1, 'calm', 'x')""")
+    messages = read_all(database, slots[0])
+    [(type_oid, table_oid)] = database.execute("""SELECT 'mood'::regtype::oid, '"Bestellung.ö"'::regclass::oid""")
+    columns = (Column("id", 20, -1, True), Column("Mood", type_oid, -1, False), Column("note", 1043, 68, False))
+    assert only(messages, Type) == [Type(type_oid, "public", "mood")]
+    assert only(messages, Relation) == [Relation(table_oid, "public", "Bestellung.ö", "d", columns)]
+    assert only(messages, Insert) == [Insert(table_oid, (b"1", b"calm", b"x"))]
+
+
+def test_update_marks_untouched_toast_and_sends_the_old_key_or_row(database: Database, slots: list[str]) -> None:
+    database.execute("CREATE TABLE t (id int PRIMARY KEY, n int, big text)")
+    database.execute("ALTER TABLE t ALTER big SET STORAGE EXTERNAL")
+    database.execute("INSERT INTO t VALUES (1, 1, repeat('x', 10000))")
+    database.execute("UPDATE t SET n = 2")
+    database.execute("UPDATE t SET id = 3, big = NULL")
+    database.execute("ALTER TABLE t REPLICA IDENTITY FULL")
+    database.execute("UPDATE t SET n = NULL")
+    messages = read_all(database, slots[0])
+    assert [insert.row for insert in only(messages, Insert)] == [(b"1", b"1", b"x" * 10_000)]
+    assert [update[1:] for update in only(messages, Update)] == [
+        (None, None, (b"1", b"2", UNCHANGED), None),
+        ("K", (b"1", None, None), (b"3", b"2", None), None),
+        ("O", (b"3", b"2", None), (b"3", None, None), None),
+    ]
+    assert [relation.replica_identity for relation in only(messages, Relation)] == ["d", "f"]
+
+
+def test_delete_sends_the_key_or_the_whole_row(database: Database, slots: list[str]) -> None:
+    database.execute("CREATE TABLE t (id int PRIMARY KEY, s text)")
+    database.execute("INSERT INTO t VALUES (1, 'a'), (2, 'b')")
+    database.execute("DELETE FROM t WHERE id = 1")
+    database.execute("ALTER TABLE t REPLICA IDENTITY FULL")
+    database.execute("DELETE FROM t WHERE id = 2")
+    deletes = only(read_all(database, slots[0]), Delete)
+    assert [delete[1:] for delete in deletes] == [("K", (b"1", None), None), ("O", (b"2", b"b"), None)]
+
+
+def test_truncate_names_its_tables_and_options(database: Database, slots: list[str]) -> None:
+    for name in "ab":
+        database.execute(f"CREATE TABLE {name} (id int PRIMARY KEY)")
+    database.execute("TRUNCATE a, b RESTART IDENTITY CASCADE")
+    database.execute("TRUNCATE a")
+    [(a, b)] = database.execute("SELECT 'a'::regclass::oid, 'b'::regclass::oid")
+    both, one = only(read_all(database, slots[0]), Truncate)
+    assert (set(both.relation_ids), both.cascade, both.restart_identity) == ({a, b}, True, True)
+    assert one == Truncate((a,), False, False)
+
+
+def test_logical_messages_pass_as_bytes(database: Database, slots: list[str]) -> None:
+    [(inside,)] = database.execute("SELECT pg_logical_emit_message(true, 'outbox', '\\x00ff'::bytea)::text")
+    [(outside,)] = database.execute("SELECT pg_logical_emit_message(false, 'ö', '{}')::text")
+    messages = only(read_all(database, slots[0]), LogicalMessage)[:-1]
+    assert sorted(messages) == [
+        (False, parse_lsn(outside), "ö", b"{}", None),
+        (True, parse_lsn(inside), "outbox", b"\x00\xff", None),
+    ]
+
+
+def test_origin_of_a_replicated_transaction(database: Database, slots: list[str]) -> None:
+    database.execute("CREATE TABLE t (id int PRIMARY KEY)")
+    with replicated_from(database, "north", lsn="0/ABC") as conn:
+        conn.execute("INSERT INTO t VALUES (1)")
+    messages = read_all(database, slots[0])
+    assert only(messages, Origin) == [Origin(0xABC, f"north_{database.name}")]
+
+
+@contextmanager
+def replicated_from(database: Database, name: str, *, lsn: str) -> Iterator[psycopg.Connection[Any]]:
+    """A transaction that looks as if it came from another server; origins belong to the whole server, so clean up."""
+    origin = f"{name}_{database.name}"
+    database.execute("SELECT pg_replication_origin_create(%s)", [origin])
+    try:
+        with database.connect() as conn:
+            conn.execute("SELECT pg_replication_origin_session_setup(%s)", [origin])
+            with conn.transaction():
+                conn.execute("SELECT pg_replication_origin_xact_setup(%s, now())", [lsn])
+                yield conn
+            conn.execute("SELECT pg_replication_origin_session_reset()")
+    finally:
+        database.execute("SELECT pg_replication_origin_drop(%s)", [origin])
+
+
+FILL = "INSERT INTO t SELECT i, repeat('x', 200) FROM generate_series(%s::int, %s::int - 1) i"
+
+
+def test_streamed_transaction_has_the_rows_of_a_whole_one(database: Database, slots: list[str]) -> None:
+    database.execute("CREATE TYPE mood AS ENUM ('calm')")
+    database.execute("CREATE TABLE t (id int PRIMARY KEY, s text, m mood DEFAULT 'calm')")
+    with database.connect(autocommit=False) as conn:
+        [(xid,)] = conn.execute("SELECT txid_current()")
+        conn.execute(FILL, [0, ROW_COUNT])
+        conn.execute("SELECT pg_logical_emit_message(true, 'inside', 'x')")
+        conn.execute("UPDATE t SET s = NULL WHERE id < 5")
+        conn.execute("DELETE FROM t WHERE id < 5")
+        conn.execute("TRUNCATE t")
+        conn.execute(FILL, [0, ROW_COUNT])
+    streamed = read_all(database, slots[0], version=2)
+    whole = read_all(database, slots[1])
+    assert len(only(streamed, StreamStop)) == len(only(streamed, StreamStart)) > 1
+    assert [start.first_segment for start in only(streamed, StreamStart)].count(True) == 1
+    assert without_blocks(streamed, xid=xid % 2**32) == [message for message in whole if isinstance(message, Change)]
+    [commit] = only(streamed, StreamCommit)
+    assert commit == (xid % 2**32, *only(whole, Commit)[-1])
+
+
+Change = Insert | Update | Delete | Truncate | LogicalMessage
+
+
+def without_blocks(messages: list[Message], *, xid: int) -> list[Change]:
+    """The changes of a streamed transaction as protocol 1 would tell them."""
+    changes = [message for message in messages if isinstance(message, Change)]
+    assert {change.xid for change in changes if not is_end(change)} == {xid}
+    return [change._replace(xid=None) for change in changes]
+
+
+def test_rollback_of_what_was_streamed_is_told(database: Database, slots: list[str]) -> None:
+    """Read while the transaction is open: a server that knows of the rollback does not even stream it."""
+    database.execute("CREATE TABLE t (id int PRIMARY KEY, s text)")
+    with reading(database, slot=slots[0], version=2) as reader, database.connect(autocommit=False) as conn:
+        [(xid,)] = conn.execute("SELECT txid_current()")
+        conn.execute("SAVEPOINT s")
+        conn.execute(FILL, [0, ROW_COUNT])
+        mark_end(database)
+        streamed = reader.read_until(is_end)
+        [subxid] = {insert.xid for insert in only(streamed, Insert)}
+        conn.execute("ROLLBACK TO s")
+        conn.execute(FILL, [0, ROW_COUNT])
+        mark_end(database)
+        part = reader.read_until(is_end)
+        conn.rollback()
+        mark_end(database)
+        rest = reader.read_until(is_end)
+    top = xid % 2**32
+    assert only(streamed, StreamAbort) == []
+    assert only(part, StreamAbort) == [StreamAbort(top, subxid or 0)]
+    assert only(rest, StreamAbort)[-1] == StreamAbort(top, top)
+    assert only(streamed + part + rest, StreamCommit) == []
+
+
+def test_origin_within_a_streamed_transaction(database: Database, slots: list[str]) -> None:
+    database.execute("CREATE TABLE t (id int PRIMARY KEY, s text)")
+    with replicated_from(database, "north", lsn="0/ABC") as conn:
+        conn.execute(FILL, [0, ROW_COUNT])
+    messages = read_all(database, slots[0], version=2)
+    assert only(messages, StreamStart)
+    assert {origin.name for origin in only(messages, Origin)} == {f"north_{database.name}"}
+
+
+def test_same_events_as_another_decoder(database: Database, slots: list[str]) -> None:
+    """pgoutput-decoder has no call that only decodes: it reads the second slot over a line of its own."""
+    reason = "pgoutput-decoder 0.1.0 is built for Python 3.12 and newer"
+    oracle = pytest.importorskip("pgoutput_decoder", reason=reason, exc_type=ImportError)
+    database.execute(
+        "CREATE TABLE t (id int PRIMARY KEY, big bigint, small smallint, flag boolean, s text, v varchar, u uuid)"
+    )
+    database.execute("ALTER TABLE t REPLICA IDENTITY FULL")
+    write_at_random(database, random.Random(4711))
+    ours = as_events(read_all(database, slots[0]))
+    reader = oracle.LogicalReplicationReader(
+        publication_name="everything",
+        slot_name=slots[1],
+        host="127.0.0.1",
+        port=database.server.port,
+        database=database.name,
+        user="postgres",
+    )
+    assert asyncio.run(collect(reader, len(ours))) == ours
+
+
+def write_at_random(database: Database, rng: random.Random) -> None:
+    texts = [
+        "",
+        "plain",
+        "ö\U0001f600",
+        "tab\tline\nback\\slash 'quote' \"double\"",
+        "{1,2}",
+        "null",
+        "x" * 3_000,
+        None,
+    ]
+    with database.connect(autocommit=False) as conn:
+        for number in range(300):
+            values = (
+                rng.choice([None, rng.randint(-(2**63), 2**63 - 1)]),
+                rng.choice([None, rng.randint(-(2**15), 2**15 - 1)]),
+            )
+            row = (*values, rng.choice([None, True, False]), rng.choice(texts), rng.choice(texts))
+            conn.execute("INSERT INTO t VALUES (%s, %s, %s, %s, %s, %s, gen_random_uuid())", [number, *row])
+            victim = rng.randint(0, number)
+            if rng.random() < 0.3:
+                conn.execute("UPDATE t SET s = %s, flag = NOT flag WHERE id = %s", [rng.choice(texts), victim])
+            if rng.random() < 0.2:
+                conn.execute("DELETE FROM t WHERE id = %s", [victim])
+            if rng.random() < 0.2:
+                conn.commit()
+
+
+Event = tuple[str, dict[str, object] | None, dict[str, object] | None]
+CONVERTERS: dict[int, Callable[[bytes], object]] = {16: lambda value: value == b"t", 20: int, 21: int, 23: int}
+
+
+def as_events(messages: list[Message]) -> list[Event]:
+    """Our messages in the oracle's words: operation, before, after, values as Python's own types."""
+    [relation] = only(messages, Relation)
+
+    def as_dict(row: Row | None) -> dict[str, object] | None:
+        return (
+            None
+            if row is None
+            else {
+                column.name: CONVERTERS.get(column.type_oid, bytes.decode)(value) if isinstance(value, bytes) else None
+                for column, value in zip(relation.columns, row, strict=True)
+            }
+        )
+
+    events: list[Event] = []
+    for message in messages:
+        match message:
+            case Insert(_, row):
+                events.append(("c", None, as_dict(row)))
+            case Update(_, _, old_row, row):
+                events.append(("u", as_dict(old_row), as_dict(row)))
+            case Delete(_, _, old_row):
+                events.append(("d", as_dict(old_row), None))
+    return events
+
+
+async def collect(reader: Any, count: int) -> list[Event]:
+    messages = [await asyncio.wait_for(anext(reader), DEADLINE_SECONDS) for _ in range(count)]
+    await reader.stop()
+    return [(message.op, message.before, message.after) for message in messages]

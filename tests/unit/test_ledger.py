@@ -1,0 +1,206 @@
+"""The ledger against examples, and against a naive model driven by hypothesis."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from cdc_relay.delivery.ledger import Ledger, Transaction
+from cdc_relay.errors import LedgerError
+
+
+def open_transaction(ledger: Ledger, *, commit_lsn: int, records: int = 0) -> Transaction:
+    transaction = ledger.begin(commit_lsn=commit_lsn, commit_time_us=0, xid=7)
+    for _ in range(records):
+        ledger.add()
+    return transaction
+
+
+def test_nothing_is_safe_before_something_is_settled() -> None:
+    ledger = Ledger()
+    ledger.receive(100)
+    open_transaction(ledger, commit_lsn=50, records=1)
+    ledger.commit(60)
+    assert ledger.report() == 0
+
+
+def test_safe_lsn_waits_for_the_oldest_transaction() -> None:
+    ledger = Ledger()
+    first = open_transaction(ledger, commit_lsn=10, records=2)
+    ledger.commit(20)
+    second = open_transaction(ledger, commit_lsn=30, records=1)
+    ledger.commit(40)
+    ledger.settle(second)
+    ledger.settle(first)
+    assert ledger.safe_lsn == 0
+    ledger.settle(first)
+    assert ledger.safe_lsn == 40
+
+
+def test_a_transaction_is_not_safe_before_its_commit_is_read() -> None:
+    ledger = Ledger()
+    transaction = open_transaction(ledger, commit_lsn=10, records=1)
+    ledger.settle(transaction)
+    assert ledger.safe_lsn == 0
+    ledger.commit(20)
+    assert ledger.safe_lsn == 20
+
+
+def test_an_idle_position_never_passes_what_is_in_flight() -> None:
+    ledger = Ledger()
+    transaction = open_transaction(ledger, commit_lsn=10, records=1)
+    ledger.commit(20)
+    ledger.idle(90)
+    assert ledger.safe_lsn == 0
+    ledger.settle(transaction)
+    assert ledger.safe_lsn == 90
+
+
+def test_an_idle_position_inside_a_transaction_counts_for_nothing() -> None:
+    ledger = Ledger()
+    open_transaction(ledger, commit_lsn=10)
+    ledger.idle(90)
+    ledger.commit(20)
+    assert ledger.safe_lsn == 20
+
+
+def test_ordinals_count_the_records_of_their_transaction() -> None:
+    ledger = Ledger()
+    open_transaction(ledger, commit_lsn=10)
+    assert [ledger.add(), ledger.add()] == [0, 1]
+    ledger.commit(20)
+    open_transaction(ledger, commit_lsn=30)
+    assert ledger.add() == 0
+
+
+def test_a_report_beyond_what_was_received_is_refused() -> None:
+    ledger = Ledger()
+    ledger.received_lsn = 10
+    ledger.safe_lsn = 11
+    with pytest.raises(LedgerError, match="0/B"):
+        ledger.report()
+
+
+def test_a_report_below_the_last_one_is_refused() -> None:
+    ledger = Ledger()
+    ledger.idle(20)
+    assert ledger.report() == 20
+    ledger.safe_lsn = 19
+    with pytest.raises(LedgerError, match="0/13"):
+        ledger.report()
+
+
+def test_the_ledger_refuses_what_no_stream_can_say() -> None:
+    ledger = Ledger()
+    with pytest.raises(LedgerError):
+        ledger.add()
+    with pytest.raises(LedgerError):
+        ledger.commit(10)
+    transaction = open_transaction(ledger, commit_lsn=10, records=1)
+    with pytest.raises(LedgerError):
+        open_transaction(ledger, commit_lsn=11)
+    ledger.commit(20)
+    ledger.settle(transaction)
+    with pytest.raises(LedgerError, match="twice"):
+        ledger.settle(transaction)
+    open_transaction(ledger, commit_lsn=15)
+    with pytest.raises(LedgerError, match="after"):
+        ledger.commit(20)
+
+
+@dataclass
+class ModelTransaction:
+    """What the naive model knows: everything, in a list that never shrinks."""
+
+    real: Transaction | None  # None: an idle position
+    end_lsn: int = 0
+    open: int = 0
+    ordinals: list[int] = field(default_factory=list)
+
+
+class LedgerMachine(RuleBasedStateMachine):
+    """Interleaved transactions, acks in any order, keepalives, parks and reconnects against the model."""
+
+    @initialize()
+    def start(self) -> None:
+        self.reconnect()
+        self.lsn = 0
+
+    @rule()
+    def reconnect(self) -> None:
+        """Every LSN dies with its connection."""
+        self.ledger = Ledger()
+        self.model: list[ModelTransaction] = []
+        self.reported = 0
+        self.in_transaction = False
+
+    def next_lsn(self, step: int) -> int:
+        self.lsn += step
+        return self.lsn
+
+    @precondition(lambda self: not self.in_transaction)
+    @rule(step=st.integers(1, 1000))
+    def begin(self, step: int) -> None:
+        real = self.ledger.begin(commit_lsn=self.next_lsn(step), commit_time_us=1, xid=len(self.model))
+        self.model.append(ModelTransaction(real))
+        self.in_transaction = True
+
+    @precondition(lambda self: self.in_transaction)
+    @rule(count=st.integers(1, 5))
+    def add(self, count: int) -> None:
+        for _ in range(count):
+            self.model[-1].ordinals.append(self.ledger.add())
+            self.model[-1].open += 1
+
+    @precondition(lambda self: self.in_transaction)
+    @rule(step=st.integers(1, 1000))
+    def commit(self, step: int) -> None:
+        self.model[-1].end_lsn = self.next_lsn(step)
+        self.ledger.commit(self.lsn)
+        self.in_transaction = False
+
+    @rule(step=st.integers(0, 1000))
+    def keepalive(self, step: int) -> None:
+        lsn = self.lsn + step
+        self.ledger.receive(lsn)
+        self.ledger.idle(lsn)
+        if not self.in_transaction:
+            self.lsn = lsn
+            self.model.append(ModelTransaction(None, end_lsn=lsn))
+
+    @precondition(lambda self: any(entry.open for entry in self.model))
+    @rule(data=st.data())
+    def settle(self, data: st.DataObject) -> None:
+        """Delivered or parked: the ledger does not care which."""
+        entry = data.draw(st.sampled_from([entry for entry in self.model if entry.open]))
+        assert entry.real is not None
+        self.ledger.settle(entry.real)
+        entry.open -= 1
+
+    @rule()
+    def report(self) -> None:
+        lsn = self.ledger.report()
+        assert lsn >= self.reported
+        assert lsn <= self.ledger.received_lsn
+        self.reported = lsn
+
+    @invariant()
+    def safe_lsn_ends_the_longest_settled_prefix(self) -> None:
+        safe = 0
+        for entry in self.model:
+            if entry.open or not entry.end_lsn:
+                break
+            safe = entry.end_lsn
+        assert self.ledger.safe_lsn == safe
+
+    @invariant()
+    def ordinals_have_no_gap(self) -> None:
+        assert all(entry.ordinals == list(range(len(entry.ordinals))) for entry in self.model)
+
+
+LedgerMachine.TestCase.settings = settings(max_examples=300, stateful_step_count=60, deadline=None)
+TestLedgerAgainstModel = LedgerMachine.TestCase
