@@ -89,7 +89,7 @@ class Relay:
     def _open(self) -> Stream | None:
         try:
             self._await(self._source.preflight)
-            self._await(self._sink.probe)
+            self._probe_sink()
             stream = self._await(self._source.open)
         except (AwayError, SourceError) as exc:
             self._wait_for(exc)
@@ -97,6 +97,14 @@ class Relay:
         if stream is not None:
             self._may_wait = True  # --no-wait is about the start
         return stream
+
+    def _probe_sink(self) -> None:
+        try:
+            self._await(self._sink.probe)
+        except AwayError as exc:
+            cause = f"{exc.message} ({self._sink.error})" if self._sink.error else exc.message
+            raise AwayError(cause, remedy=exc.remedy) from exc
+        self._stats.sink_error = self._sink.error = ""  # it answers again
 
     def _await(self, job: Callable[[], T]) -> T | None:
         """Let the helper do it while the loop turns; None when asked to stop meanwhile."""
@@ -113,11 +121,12 @@ class Relay:
         return None
 
     def _wait_for(self, exc: RelayError) -> None:
-        cause = f"{exc.message} ({self._sink.error})" if self._sink.error else exc.message
         if not self._may_wait:
-            raise AwayError(cause, remedy=exc.remedy or "try again later, or let the relay wait: without --no-wait")
+            raise AwayError(
+                exc.message, remedy=exc.remedy or "try again later, or let the relay wait: without --no-wait"
+            )
         standby = isinstance(exc, SlotInUseError)
-        self._enter(State.STANDBY if standby else State.WAITING, cause)
+        self._enter(State.STANDBY if standby else State.WAITING, exc.message)
         self._pause(_STANDBY_SECONDS if standby else self._wait_seconds)
         self._wait_seconds = min(self._wait_seconds * 2, _LONGEST_WAIT_SECONDS)
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import Protocol
+from typing import Any, Protocol
 
 import structlog
 
@@ -50,7 +50,7 @@ class CheckResult(Protocol):
     def lag_bytes(self) -> int | None: ...
 
 
-Check = Callable[[], Future[CheckResult]]
+Check = Callable[[], Future[Any]]  # of CheckResult; Future is invariant
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ class Session:
         self._turned_at = self._heard_at = self._settled_at = now
         self._status_at = now  # the first one at once: flush 0, so that the server knows we are here
         self._check_at = now + timing.check
-        self._checking: Future[CheckResult] | None = None
+        self._checking: Future[Any] | None = None
         self._idle_lsn_under_check = 0
         self._parking: list[tuple[Future[None], list[Reject]]] = []
         self._rejects: list[Reject] = []
@@ -252,10 +252,10 @@ class Session:
             self._check_at = now + self._timing.check
             self._conclude_check(future)
 
-    def _conclude_check(self, future: Future[CheckResult]) -> None:
+    def _conclude_check(self, future: Future[Any]) -> None:
         """An idle position is confirmed only when the publication was seen unchanged after it was received."""
         try:
-            result = future.result()
+            result: CheckResult = future.result()
         except AwayError as exc:
             log.warning("check_failed", reason=exc.message)
             return

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import threading
+import time
+
 import structlog
 
-from cdc_relay.config import OutboxConfig, RelayConfig
+from cdc_relay.config import RelayConfig
 from cdc_relay.delivery.intake import Intake
 from cdc_relay.delivery.window import Window
 from cdc_relay.errors import RefusedError
@@ -12,30 +15,32 @@ from cdc_relay.helper import Helper
 from cdc_relay.http.server import HttpServer
 from cdc_relay.parking.lot import RefusingLot
 from cdc_relay.relay import Relay
-from cdc_relay.routing.router import Outbox, Router
+from cdc_relay.routing.router import Router
 from cdc_relay.session import Session, Stream, Timing
 from cdc_relay.sinks.kafka import KafkaSink
-from cdc_relay.sources.conninfo import catalog_conninfo, replication_conninfo
 from cdc_relay.sources.preflight import Wanted
 from cdc_relay.sources.slot_source import SlotSource
 from cdc_relay.stats import Stats
 from cdc_relay.stop import Stop
+from cdc_relay.target import conninfo_of, replication_conninfo_of, silence_seconds_of, wanted_of
 
 __all__ = ["run_relay"]
 
 log = structlog.get_logger()
 
+_PORT_PATIENCE_SECONDS = 10.0  # what a reader that just gave the slot away may need to close its port
+
 
 def run_relay(config: RelayConfig, *, stop: Stop, wait: bool = True) -> None:
     """Blocks until stopped; raises RelayError with the reason otherwise."""
     stats = Stats()
-    outboxes = tuple(_outbox(outbox) for outbox in config.outboxes)
-    source = _make_source(config, outboxes)
+    wanted = wanted_of(config)
+    source = _make_source(config, wanted)
     sink = KafkaSink(config.sink.kafka)
     helper = Helper(watched=source)
-    http = _Http(config, stats)
+    http = _Http(config, stats=stats, stop=stop)
     timing = _timing(config)
-    router = Router(outboxes)
+    router = Router(wanted.outboxes)
 
     def make_session(stream: Stream) -> Session:
         window = Window(record_limit=config.delivery.window.records, byte_limit=config.delivery.window.bytes)
@@ -66,27 +71,22 @@ def run_relay(config: RelayConfig, *, stop: Stop, wait: bool = True) -> None:
         http.offer()
         relay.run()
     finally:
-        http.close()
         helper.close()
         sink.close()
+        http.close()
 
 
-def _make_source(config: RelayConfig, outboxes: tuple[Outbox, ...]) -> SlotSource:
-    source = config.source
-    password = source.password.get_secret_value() if source.password else None
-    silence = source.wal_sender_timeout_seconds / 2
+def _make_source(config: RelayConfig, wanted: Wanted) -> SlotSource:
     return SlotSource(
-        Wanted(source.slot, source.publication, outboxes),
-        catalog_conninfo=catalog_conninfo(source.dsn, password=password, slot=source.slot, silence_seconds=silence),
-        replication_conninfo=replication_conninfo(
-            source.dsn, password=password, slot=source.slot, silence_seconds=silence
-        ),
-        wal_sender_timeout_seconds=source.wal_sender_timeout_seconds,
+        wanted,
+        catalog_conninfo=conninfo_of(config),
+        replication_conninfo=replication_conninfo_of(config),
+        wal_sender_timeout_seconds=config.source.wal_sender_timeout_seconds,
     )
 
 
 def _timing(config: RelayConfig) -> Timing:
-    silence = config.source.wal_sender_timeout_seconds / 2
+    silence = silence_seconds_of(config.source)
     return Timing(
         silence=silence,
         status=min(1.0, silence / 4),
@@ -95,38 +95,41 @@ def _timing(config: RelayConfig) -> Timing:
     )
 
 
-def _outbox(outbox: OutboxConfig) -> Outbox:
-    table, columns = outbox.table, outbox.columns
-    return Outbox(
-        schema=table.schema,
-        name=table.name,
-        label=str(table),
-        id_column=columns.id,
-        key_column=columns.key,
-        type_column=columns.type,
-        payload_column=columns.payload,
-    )
-
-
 class _Http:
-    """A busy port is only warned of while standing by: the reader before us may still hold it."""
+    """A busy port is only warned of while standing by, and for a moment after: the reader before us may hold it."""
 
-    def __init__(self, config: RelayConfig, stats: Stats) -> None:
+    def __init__(self, config: RelayConfig, *, stats: Stats, stop: Stop) -> None:
         self._address = config.http.address
         self._server = HttpServer(self._address, stats) if self._address else None
+        self._stop = stop
+        self._refusal: RefusedError | None = None
+        self._insisting: threading.Thread | None = None
 
     def offer(self) -> None:
         if self._server is not None and not self._server.start():
             log.warning("http_port_busy", address=self._address, consequence="tried again when the slot is taken over")
 
     def insist(self) -> None:
-        if self._server is not None and not self._server.start():
-            host, port = self._address or ("", 0)
-            raise RefusedError(
-                f"http.listen: {host}:{port} is in use by another process",
-                remedy="set http.listen to a free port (or off)",
-            )
+        """On a thread of its own: the loop does not wait for a port."""
+        if self._server is not None and self._insisting is None and not self._server.start():
+            self._insisting = threading.Thread(target=self._keep_trying, name="cdc-relay-http", daemon=True)
+            self._insisting.start()
 
     def close(self) -> None:
         if self._server is not None:
             self._server.close()
+        if self._refusal is not None:
+            raise self._refusal
+
+    def _keep_trying(self) -> None:
+        assert self._server is not None
+        deadline = time.monotonic() + _PORT_PATIENCE_SECONDS
+        while not self._stop.requested and not self._server.start():
+            if time.monotonic() > deadline:
+                host, port = self._address or ("", 0)
+                self._refusal = RefusedError(
+                    f"http.listen: {host}:{port} is in use by another process",
+                    remedy="set http.listen to a free port, or off",
+                )
+                self._stop.request()
+            time.sleep(0.2)

@@ -72,6 +72,7 @@ def set_up(conninfo: str, wanted: Wanted) -> Iterator[Notice]:
 def _begin(line: Line) -> None:
     with explained("wait for another setup to finish", needs="the role of source.dsn must be allowed to connect"):
         line.query(f"SET statement_timeout = '{STATEMENT_LIMIT_SECONDS}s'")
+        _run(line, f"SELECT pg_advisory_lock({_LOCK_KEY})")
 
 
 def _read(line: Line, wanted: Wanted) -> Facts:

@@ -8,9 +8,9 @@ import click
 
 from cdc_relay.admin.scripts import render_all
 from cdc_relay.admin.setup import Kind, Notice, set_up
-from cdc_relay.admin.target import conninfo_of, wanted_of
 from cdc_relay.cli.options import config_option
 from cdc_relay.config import load
+from cdc_relay.target import conninfo_of, wanted_of
 
 __all__ = ["setup_command"]
 

@@ -5,7 +5,6 @@ Owns how a child is started and stopped and where its output goes; knows nothing
 
 from __future__ import annotations
 
-import os
 import pwd
 import signal
 import subprocess
@@ -29,8 +28,10 @@ class Child:
                 stdout=output,
                 stderr=output,
                 start_new_session=True,
-                cwd=None if user is None else "/",
-                **_credentials(user),
+                cwd=None if user is None else "/",  # the present one may be closed to that user
+                user=None if user is None else user.pw_uid,
+                group=None if user is None else user.pw_gid,
+                extra_groups=None if user is None else [],
             )
 
     @property
@@ -41,33 +42,31 @@ class Child:
     def exit_code(self) -> int | None:
         return self._process.poll()
 
-    def stop(self, steps: Sequence[tuple[signal.Signals, float]]) -> int:
-        """Each step is a signal and the seconds it may take; whatever happens, the process is gone afterwards."""
-        try:
-            for number, seconds in steps:
-                if self._ends_after(number, seconds):
-                    break
-        finally:
-            self._process.kill()
-            exit_code = self._process.wait()
-        return exit_code
-
-    def _ends_after(self, number: signal.Signals, seconds: float) -> bool:
-        self._process.send_signal(number)
+    def has_ended_within(self, seconds: float) -> bool:
         try:
             self._process.wait(seconds)
         except subprocess.TimeoutExpired:
             return False
         return True
 
+    def stop(self, steps: Sequence[tuple[signal.Signals, float]]) -> int:
+        """Each step is a signal and the seconds it may take; whatever happens, the process is gone afterwards."""
+        try:
+            for number, seconds in steps:
+                self._process.send_signal(number)
+                if self.has_ended_within(seconds):
+                    break
+        finally:
+            self._process.kill()
+            exit_code = self._process.wait()
+        return exit_code
+
 
 def run_to_end(args: Sequence[str], *, log: Path, timeout_seconds: float, user: pwd.struct_passwd | None = None) -> int:
     """The exit code; a process that takes too long is killed."""
     child = Child(args, log=log, user=user)
     try:
-        child._process.wait(timeout_seconds)
-    except subprocess.TimeoutExpired:
-        pass
+        child.has_ended_within(timeout_seconds)
     finally:
         exit_code = child.stop(())
     return exit_code
@@ -76,7 +75,3 @@ def run_to_end(args: Sequence[str], *, log: Path, timeout_seconds: float, user: 
 def log_tail(log: Path) -> str:
     lines = log.read_text(errors="replace").splitlines() if log.exists() else []
     return "\n".join(f"  | {line}" for line in lines[-_TAIL_LINE_COUNT:])
-
-
-def _credentials(user: pwd.struct_passwd | None) -> dict[str, object]:
-    return {} if user is None else {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}

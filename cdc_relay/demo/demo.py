@@ -9,11 +9,11 @@ from __future__ import annotations
 import os
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from dataclasses import dataclass
 from threading import Event
 
-import psycopg
+from confluent_kafka import Message
 
 from cdc_relay.demo.display import Display
 from cdc_relay.demo.embedded_kafka import EmbeddedKafka, RecordReader
@@ -21,9 +21,9 @@ from cdc_relay.demo.embedded_postgres import EmbeddedPostgres, find_install
 from cdc_relay.demo.monitor import Monitor, SlotLag
 from cdc_relay.demo.orders import AGGREGATE_TYPES, CREATE_TABLE, OrderWriter
 from cdc_relay.demo.progress import Progress
-from cdc_relay.demo.received import ReceivedRecord, delivery_of
+from cdc_relay.demo.received import delivery_of
 from cdc_relay.demo.relay_process import SLOT, RelayProcess
-from cdc_relay.demo.stop_signals import Interrupted, StopSignals
+from cdc_relay.demo.stop_signals import StopRequestedError, StopSignals
 from cdc_relay.demo.tally import Summary, Tally
 from cdc_relay.demo.workspace import workspace
 
@@ -66,7 +66,7 @@ def run_demo(options: DemoOptions, display: Display) -> Outcome:
         try:
             demo.start(stack)
             problem = demo.watch()
-        except Interrupted:
+        except StopRequestedError:
             return demo.outcome("stopped before the first event")
         demo.finish()
         return demo.outcome(problem)
@@ -94,7 +94,8 @@ class _Demo:
         kafka = stack.enter_context(EmbeddedKafka())
         self._enter("starting Postgres")
         self._postgres = stack.enter_context(EmbeddedPostgres(self._directory, janitor=self._janitor, stop=self._stop))
-        _create_table(self._postgres.dsn)
+        self._connection = stack.enter_context(self._postgres.connect("demo-monitor"))
+        self._connection.execute(CREATE_TABLE)
         self._start_threads(stack, kafka)
         self._start_relay(stack, kafka)
 
@@ -122,8 +123,7 @@ class _Demo:
             )
         )
         self._relay.wait_until_ready()
-        slot_lag = stack.enter_context(closing(SlotLag(self._postgres.dsn, SLOT)))
-        self._monitor.begin_sampling(slot_lag=slot_lag, relay_state=self._relay.state)
+        self._monitor.begin_sampling(slot_lag=SlotLag(self._connection, SLOT), relay_state=self._relay.state)
 
     def watch(self) -> str:
         """Until a signal comes or all events are delivered; returns what went wrong, if anything did."""
@@ -176,14 +176,9 @@ class _Demo:
         )
         return self._pool.submit(writer.run, self._halt_writer)
 
-    def _take(self, record: ReceivedRecord, now: float) -> None:
+    def _take(self, record: Message, now: float) -> None:
         self._tally.received(delivery_of(record), now)
 
     def _end_threads(self) -> None:
         self._halt_writer.set()
         self._finish_reader.set()
-
-
-def _create_table(dsn: str) -> None:
-    with psycopg.connect(dsn) as connection:
-        connection.execute(CREATE_TABLE)

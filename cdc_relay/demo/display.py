@@ -42,7 +42,7 @@ class QuietDisplay:
 
 
 class PlainDisplay(QuietDisplay):
-    """A line per second, and one for each new phase."""
+    """A line for each new phase, and one per second while it lasts."""
 
     def __init__(self) -> None:
         self._phase = ""
@@ -51,7 +51,7 @@ class PlainDisplay(QuietDisplay):
         if snapshot.phase != self._phase:
             self._phase = snapshot.phase
             print(snapshot.phase, flush=True)
-        if snapshot.count.committed:
+        else:
             print(plain_line(snapshot), flush=True)
 
 

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from threading import Event
 from types import TracebackType
+from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
@@ -41,24 +42,25 @@ class EmbeddedKafka:
 
     @property
     def bootstrap_servers(self) -> str:
-        brokers = self._client.list_topics(timeout=_METADATA_TIMEOUT_SECONDS).brokers.values()
-        return ",".join(f"{broker.host}:{broker.port}" for broker in brokers)
+        return ",".join(f"{broker.host}:{broker.port}" for broker in self._metadata().brokers.values())
 
     def create_topics(self, names: Sequence[str]) -> list[TopicPartition]:
         """Every partition of the topics, each at its beginning."""
         return [TopicPartition(name, number, 0) for name in names for number in self._partition_numbers(name)]
 
     def _partition_numbers(self, topic: str) -> list[int]:
-        metadata = self._client.list_topics(topic, timeout=_METADATA_TIMEOUT_SECONDS).topics[topic]
+        metadata = self._metadata(topic).topics[topic]
         if metadata.error is not None or not metadata.partitions:
             raise SinkError(f"the embedded Kafka did not create the topic {topic}: {metadata.error}")
         return sorted(metadata.partitions)
 
-    @property
-    def _client(self) -> Producer:
+    def _metadata(self, topic: str | None = None) -> Any:
         if self._cluster is None:
             raise SinkError("the embedded Kafka is not running")
-        return self._cluster
+        try:
+            return self._cluster.list_topics(topic, timeout=_METADATA_TIMEOUT_SECONDS)
+        except KafkaException as exc:
+            raise SinkError(f"the embedded Kafka does not answer: {exc}") from exc
 
 
 class RecordReader:

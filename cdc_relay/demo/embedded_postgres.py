@@ -12,6 +12,8 @@ import pwd
 import secrets
 import shutil
 import signal
+import subprocess
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 
@@ -65,24 +67,42 @@ class EmbeddedPostgres:
         if not self.is_running:
             raise RelayError(f"the embedded Postgres ended by itself. Its log ends with:\n{log_tail(self._log)}")
 
-    def __enter__(self) -> EmbeddedPostgres:
+    def connect(self, application_name: str) -> psycopg.Connection:
+        """In autocommit, for the demo's own questions."""
         try:
+            return psycopg.connect(self.dsn, autocommit=True, application_name=application_name)
+        except psycopg.Error as exc:
+            raise RelayError(f"the embedded Postgres does not answer: {exc}") from exc
+
+    def __enter__(self) -> EmbeddedPostgres:
+        with ExitStack() as half_way:
+            half_way.callback(self._shut_down)
             self._start()
-        except BaseException:
-            self._shut_down()
-            raise
+            half_way.pop_all()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None) -> None:
         self._shut_down()
 
     def _start(self) -> None:
+        try:
+            binaries = self._prepare()
+            self._init_data(binaries / "initdb")
+            self._start_server(binaries / "postgres")
+        except (OSError, subprocess.SubprocessError) as exc:
+            raise RelayError(f"the embedded Postgres could not be started: {exc}") from exc
+
+    def _prepare(self) -> Path:
+        if self._user is not None and not _is_open_to_all(self._directory.parent):
+            message = f"as root, Postgres runs as another user, to whom {self._directory.parent} is closed"
+            raise RefusedError(message, remedy="set TMPDIR to a directory that is open to all users, such as /tmp")
         self._directory.mkdir(mode=0o700)
         self._give_away(self._directory)
-        binaries = self._reachable_install() / "bin"
-        self._init_data(binaries / "initdb")
+        return self._reachable_install() / "bin"
+
+    def _start_server(self, postgres: Path) -> None:
         settings = [f"-c{name}={value}" for name, value in {**_SETTINGS, "port": str(self._port)}.items()]
-        args = [str(binaries / "postgres"), "-D", str(self._data), *settings]
+        args = [str(postgres), "-D", str(self._data), *settings]
         self._server = Child(args, log=self._log, user=self._user)
         self._janitor.watch(self._server.pid, signal.SIGQUIT)
         if not self._stop.wait_until(self._is_settled, timeout_seconds=_START_SECONDS) or not self.is_running:
@@ -164,5 +184,4 @@ def _server_user() -> pwd.struct_passwd | None:
 
 
 def _is_open_to_all(path: Path) -> bool:
-    parents = path.resolve().parents
-    return path.stat().st_mode & 0o005 == 0o005 and all(parent.stat().st_mode & 0o001 for parent in parents)
+    return all(part.stat().st_mode & 0o001 for part in (path.resolve(), *path.resolve().parents))

@@ -26,11 +26,9 @@ FROM pg_replication_slots WHERE slot_name = %s
 class SlotLag:
     """Asks Postgres how far the slot is behind; None when there is no answer."""
 
-    def __init__(self, dsn: str, slot: str) -> None:
+    def __init__(self, connection: psycopg.Connection, slot: str) -> None:
+        self._connection = connection
         self._slot = slot
-        self._connection = psycopg.connect(
-            dsn, autocommit=True, application_name="demo-monitor", options="-c statement_timeout=1000"
-        )
 
     def __call__(self) -> int | None:
         try:
@@ -38,9 +36,6 @@ class SlotLag:
         except psycopg.Error:
             return None
         return None if row is None else row[0]
-
-    def close(self) -> None:
-        self._connection.close()
 
 
 class Monitor:

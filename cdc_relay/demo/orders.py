@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import time
 from collections.abc import Callable
@@ -18,7 +19,7 @@ from psycopg.types.json import Jsonb
 from cdc_relay.demo.tally import Tally
 from cdc_relay.errors import RelayError
 
-__all__ = ["AGGREGATE_TYPES", "CREATE_TABLE", "OrderBook", "OrderWriter", "OutboxRow", "Transaction"]
+__all__ = ["AGGREGATE_TYPES", "CREATE_TABLE", "OrderBook", "OrderWriter", "OutboxRow", "Transaction", "wave"]
 
 CREATE_TABLE = """
 CREATE TABLE public.outbox (
@@ -113,7 +114,7 @@ class OrderBook:
 
 
 class OrderWriter:
-    """Commits exactly `event_limit` events (None: until halted), at `rate` per second (None: as fast as they arrive)."""
+    """Commits exactly `event_limit` events (None: until halted), `rate` per second (None: as fast as they arrive)."""
 
     def __init__(self, dsn: str, tally: Tally, *, event_limit: int | None, rate: float | None) -> None:
         self._dsn = dsn
@@ -121,6 +122,7 @@ class OrderWriter:
         self._remaining = event_limit
         self._rate = rate
         self._book = OrderBook(random.Random())
+        self._started_at = time.monotonic()
 
     def run(self, halt: Event) -> None:
         try:
@@ -134,7 +136,7 @@ class OrderWriter:
         while self._remaining != 0 and not halt.is_set():
             transaction = self._book.next_transaction(self._remaining or _ROW_COUNT_MAX)
             self._write(connection, transaction)
-            due_at = self._pace(due_at, len(transaction.rows), halt.wait)
+            due_at = self._pace(due_at, 0 if transaction.is_rolled_back else len(transaction.rows), halt.wait)
             while self._tally.awaiting_count > _AWAITING_MAX and not halt.is_set():
                 halt.wait(0.002)
 
@@ -151,8 +153,17 @@ class OrderWriter:
             self._remaining -= len(rows)
 
     def _pace(self, due_at: float, row_count: int, sleep: Callable[[float], object]) -> float:
+        """When the next transaction is due, after having waited for it."""
         if self._rate is None:
             return due_at
-        due_at = max(due_at, time.monotonic() - 1) + row_count / self._rate  # catches up at most one second
-        sleep(max(0.0, due_at - time.monotonic()))
+        now = time.monotonic()
+        due_at = max(due_at, now - 1) + row_count / (
+            self._rate * wave(now - self._started_at)
+        )  # catches up at most one second
+        sleep(max(0.0, due_at - now))
         return due_at
+
+
+def wave(elapsed_seconds: float) -> float:
+    """Customers come in waves: half as many to half as many again, around 1, every half minute."""
+    return 1 + 0.5 * math.sin(elapsed_seconds * math.tau / 30)

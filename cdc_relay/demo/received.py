@@ -11,6 +11,8 @@ from cdc_relay.demo.tally import Delivery
 
 __all__ = ["ReceivedRecord", "delivery_of"]
 
+_Headers = dict[str, str | bytes | None] | list[tuple[str, str | bytes | None]] | None
+
 
 class ReceivedRecord(Protocol):
     """The part of confluent_kafka.Message that is read here."""
@@ -18,7 +20,7 @@ class ReceivedRecord(Protocol):
     def topic(self) -> str | None: ...
     def key(self) -> str | bytes | None: ...
     def value(self) -> str | bytes | None: ...
-    def headers(self) -> list[tuple[str, str | bytes | None]] | None: ...
+    def headers(self) -> _Headers: ...
 
 
 def delivery_of(record: ReceivedRecord) -> Delivery:
@@ -30,7 +32,7 @@ def delivery_of(record: ReceivedRecord) -> Delivery:
     )
 
 
-def _event_id(headers: list[tuple[str, str | bytes | None]] | None) -> UUID | None:
+def _event_id(headers: _Headers) -> UUID | None:
     """The header `id`, as the outbox row has it."""
     try:
         return UUID(_text(dict(headers or []).get("id")))

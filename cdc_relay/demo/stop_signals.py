@@ -10,13 +10,13 @@ import time
 from collections.abc import Callable
 from types import FrameType, TracebackType
 
-__all__ = ["Interrupted", "StopSignals"]
+__all__ = ["StopRequestedError", "StopSignals"]
 
 _NUMBERS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _TICK_SECONDS = 0.05
 
 
-class Interrupted(Exception):
+class StopRequestedError(Exception):
     """The demo was asked to stop while it was waiting for something else."""
 
 
@@ -42,10 +42,10 @@ class StopSignals:
 
     def check(self) -> None:
         if self.requested:
-            raise Interrupted
+            raise StopRequestedError
 
     def wait_until(self, is_reached: Callable[[], bool], *, timeout_seconds: float) -> bool:
-        """False when the time is over; raises Interrupted when a signal comes first."""
+        """False when the time is over; raises StopRequestedError when a signal comes first."""
         deadline = time.monotonic() + timeout_seconds
         while not is_reached():
             self.check()

@@ -53,13 +53,14 @@ def plain_line(snapshot: Snapshot) -> str:
 
 def summary_text(summary: Summary) -> str:
     """The closing words."""
-    verdict = "every committed event and no other" if summary.is_exact else "NOT what was committed"
+    verdict = "every committed event arrived, and no other" if summary.is_exact else "NOT what was committed"
+    latency = f"p50 {_milliseconds(summary.latency_p50_ms)}, p99 {_milliseconds(summary.latency_p99_ms)}"
     return (
-        f"{summary.committed:,} events committed, {summary.rolled_back:,} rolled back, "
-        f"{summary.delivered:,} delivered: {verdict}.\n"
-        f"missing {summary.missing:,}, unexpected {summary.unexpected:,}, duplicates {summary.duplicates:,}; "
-        f"{summary.per_second:,.0f} events/s; commit to consumer p50 {_milliseconds(summary.latency_p50_ms)}, "
-        f"p99 {_milliseconds(summary.latency_p99_ms)}"
+        f"committed  {summary.committed:>9,}  and {summary.rolled_back:,} rows rolled back\n"
+        f"delivered  {summary.delivered:>9,}  missing {summary.missing:,}, unexpected {summary.unexpected:,}, "
+        f"duplicates {summary.duplicates:,}\n"
+        f"rate       {summary.per_second:>7,.0f}/s  commit to consumer: {latency}\n"
+        f"verdict    {verdict}"
     )
 
 
@@ -81,8 +82,8 @@ def _pipeline() -> Panel:
 
 def _figures(snapshot: Snapshot) -> Panel:
     table = Table.grid(expand=True, padding=(0, 1))
-    for style in ("dim", "bold", "dim", "bold"):
-        table.add_column(style=style, no_wrap=True, ratio=1)
+    for style, ratio in (("dim", 4), ("bold", 6), ("dim", 3), ("bold", 4)):
+        table.add_column(style=style, no_wrap=True, ratio=ratio)
     for row in _figure_rows(snapshot, snapshot.count):
         table.add_row(*row)
     return _panel(Group(table, _rate_line(snapshot.rates)), "orders in, records out")

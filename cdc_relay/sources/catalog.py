@@ -38,6 +38,8 @@ class TableFacts:
     """A configured table and how the publication has it. `member` changes when the table is taken out and put back."""
 
     partitioned: bool
+    logged: bool  # False: unlogged, so not in the WAL at all
+    under_root: bool  # a partition whose changes the publication shows under its root's name
     columns: tuple[str, ...]
     member: str  # "" when the publication does not have the table
     row_filter: str
@@ -80,7 +82,13 @@ SELECT plugin, database, two_phase, temporary, wal_status, coalesce(confirmed_fl
 """
 _PUBLICATION = "SELECT oid, puballtables, pubinsert, pubviaroot FROM pg_publication WHERE pubname = $1"
 _TABLE = """
-SELECT c.relkind = 'p',
+SELECT c.relkind = 'p', c.relpersistence = 'p',
+       c.relispartition AND p.pubviaroot AND (p.puballtables OR EXISTS (
+         SELECT FROM pg_partition_ancestors(c.oid) AS root(oid)
+           JOIN pg_class rc ON rc.oid = root.oid
+          WHERE rc.oid <> c.oid
+            AND (EXISTS (SELECT FROM pg_publication_rel r WHERE r.prpubid = p.oid AND r.prrelid = rc.oid)
+              OR EXISTS (SELECT FROM pg_publication_namespace s WHERE s.pnpubid = p.oid AND s.pnnspid = rc.relnamespace)))),
        (SELECT json_agg(a.attname ORDER BY a.attnum) FROM pg_attribute a
          WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped),
        CASE WHEN pr.oid IS NOT NULL THEN 'table ' || pr.oid
@@ -141,8 +149,16 @@ def _read_table(line: Line, table: tuple[str, str], publication: str) -> TableFa
     rows = line.query(_TABLE, [*table, publication])
     if not rows:
         return None
-    partitioned, columns, member, row_filter, column_list = rows[0]
-    return TableFacts(partitioned == "t", _names(columns), member or "", row_filter or "", _names(column_list))
+    partitioned, logged, under_root, columns, member, row_filter, column_list = rows[0]
+    return TableFacts(
+        partitioned=partitioned == "t",
+        logged=logged == "t",
+        under_root=under_root == "t",
+        columns=_names(columns),
+        member=member or "",
+        row_filter=row_filter or "",
+        column_list=_names(column_list),
+    )
 
 
 def _names(array: str | None) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ __all__ = ["Line", "QueryError", "Rows"]
 Rows = list[tuple[str | None, ...]]
 
 _SERVER_SENT = re.compile(r"\w+:  \S")  # libpq prints the server's severity, a colon and two blanks in any language
-_CROWDED = re.compile(r"too many (clients|connections)|connection slots are reserved")
+_CROWDED = re.compile(r'too many (clients|connections)|connection slots are reserved|exceeds "?max_wal_senders')
 _FINISHED = (pq.ExecStatus.COMMAND_OK, pq.ExecStatus.TUPLES_OK, pq.ExecStatus.COPY_BOTH)
 
 
@@ -42,16 +42,20 @@ class Line:
 
     @classmethod
     def open(cls, conninfo: str) -> Line:
-        """Blocks for connect_timeout per host at most. AwayError: try again; RefusedError: Postgres said no."""
+        """Blocks for connect_timeout per host at most. AwayError: try again; RefusedError: Postgres said no.
+
+        A refusal must be said twice, with a server that is up in between: "starting up" is not for good.
+        """
         raw = conninfo.encode()
-        pgconn = pq.PGconn.connect(raw)
-        if pgconn.status == pq.ConnStatus.OK:
-            return cls(pgconn)
-        message = _clean(pgconn.get_error_message())
-        pgconn.finish()
-        if _is_refusal(message, raw):
-            raise RefusedError(f"Postgres refused the connection: {message}", remedy=_connect_remedy(message))
-        raise AwayError(f"Postgres is not reachable: {message}", remedy="check host, port and network of source.dsn")
+        for _ in range(2):
+            pgconn = pq.PGconn.connect(raw)
+            if pgconn.status == pq.ConnStatus.OK:
+                return cls(pgconn)
+            message, needs_password = _clean(pgconn.get_error_message()), pgconn.needs_password
+            pgconn.finish()
+            if not (needs_password or _is_refusal(message)) or pq.PGconn.ping(raw) != pq.Ping.OK:
+                raise AwayError(f"Postgres is not reachable: {message}", remedy=_away_remedy(message))
+        raise RefusedError(f"Postgres refused the connection: {message}", remedy=_connect_remedy(message))
 
     @property
     def backend_pid(self) -> int:
@@ -96,15 +100,17 @@ class Line:
             self.pgconn.send_query_params(sql.encode(), [None if p is None else p.encode() for p in params])
         else:
             self.pgconn.send_query(sql.encode())  # the walsender knows the simple protocol only
-        result = last = self._next_result(deadline)
-        while result is not None and result.status != pq.ExecStatus.COPY_BOTH:
-            last = result
+        results = []
+        while (result := self._next_result(deadline)) is not None:
+            results.append(result)
+            if result.status == pq.ExecStatus.COPY_BOTH:
+                break
+        for result in results:  # after the last one is read, or the next query would find the rest
             if result.status not in _FINISHED:
                 raise self._query_error(result)
-            result = self._next_result(deadline)
-        if last is None:
+        if not results:
             raise SourceError("Postgres gave no result")
-        return result or last
+        return results[-1]
 
     def _next_result(self, deadline: float) -> pq.abc.PGresult | None:
         pgconn = self.pgconn
@@ -131,15 +137,19 @@ def _clean(message: str) -> str:
     return " ".join(message.split()) if not _SERVER_SENT.search(message) else re.sub(r"\s*\n\s*", "; ", message.strip())
 
 
-def _is_refusal(message: str, conninfo: bytes) -> bool:
-    """Whether the server itself said no, for good. libpq hides a failed connection's SQLSTATE; its ping uses it."""
-    if not _SERVER_SENT.search(message) or _CROWDED.search(message):
-        return False
-    return pq.PGconn.ping(conninfo) == pq.Ping.OK
+def _is_refusal(message: str) -> bool:
+    """Whether the server itself said no. libpq hides a failed connection's SQLSTATE; its ping tells what it means."""
+    return bool(_SERVER_SENT.search(message)) and not _CROWDED.search(message)
+
+
+def _away_remedy(message: str) -> str:
+    if _CROWDED.search(message):
+        return "raise max_connections or max_wal_senders, or end what nobody needs: SELECT * FROM pg_stat_replication"
+    return "check host, port and network of source.dsn"
 
 
 def _connect_remedy(message: str) -> str:
-    if "replication" in message and ("permission" in message or "superuser" in message or "REPLICATION" in message):
+    if "walsender" in message.lower().replace(" ", ""):
         return "let the role replicate: ALTER ROLE <the role of source.dsn> REPLICATION"
     if "password" in message:
         return "correct the password: source.password, PGPASSWORD, or a passfile; or the role's password in Postgres"

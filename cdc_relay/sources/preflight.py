@@ -93,7 +93,9 @@ def _publication_problems(facts: Facts, wanted: Wanted) -> Iterator[Finding]:
         yield Finding(f"there is no publication {name}", "create it: cdc-relay setup -c FILE")
     elif not publication.insert:
         fix = f"ALTER PUBLICATION {name} SET (publish = 'insert')"
-        yield Finding(f"publication {name} does not publish inserts", fix)
+        yield Finding(
+            f"publication {name} does not publish inserts", f"{fix}; (with what others need of it, if any do)"
+        )
     for outbox in wanted.outboxes:
         table = facts.tables.get((outbox.schema, outbox.name))
         yield from _table_problems(facts, table, outbox, name)
@@ -109,6 +111,10 @@ def _table_problems(facts: Facts, table: TableFacts | None, outbox: Outbox, publ
             f"table {outbox.label} has no column {', '.join(missing)} (it has {', '.join(table.columns)})",
             "add the column, or map another one under outboxes[].columns",
         )
+    if not table.logged:
+        yield Finding(
+            f"table {outbox.label} is unlogged: its rows never reach the WAL", f"ALTER TABLE {outbox.label} SET LOGGED"
+        )
     if facts.publication is not None:
         yield from _membership_problems(facts.publication.via_root, table, outbox, publication)
 
@@ -120,6 +126,11 @@ def _membership_problems(via_root: bool, table: TableFacts, outbox: Outbox, publ
             f"publication {publication} does not have table {outbox.label}",
             f"{fix}; (rows committed before that are not in the slot)",
         )
+    elif table.under_root:
+        yield Finding(
+            f"table {outbox.label} is a partition, and publication {publication} shows its rows under the root's name",
+            "name the partitioned table itself under outboxes[].table",
+        )
     elif table.partitioned and not via_root:
         yield Finding(
             f"table {outbox.label} is partitioned, and publication {publication} names its partitions, not the table",
@@ -129,7 +140,8 @@ def _membership_problems(via_root: bool, table: TableFacts, outbox: Outbox, publ
     if table.column_list and hidden:
         yield Finding(
             f"publication {publication} leaves out column {', '.join(hidden)} of {outbox.label}",
-            f"ALTER PUBLICATION {publication} SET TABLE {outbox.label}",
+            f"BEGIN; ALTER PUBLICATION {publication} DROP TABLE {outbox.label};"
+            f" ALTER PUBLICATION {publication} ADD TABLE {outbox.label}; COMMIT;",
         )
 
 

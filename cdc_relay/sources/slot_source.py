@@ -13,7 +13,7 @@ from cdc_relay.errors import AwayError, RefusedError, SourceError
 from cdc_relay.protocol.lsn import format_lsn
 from cdc_relay.sources.catalog import Facts, Fingerprint, read_facts, read_sync_state
 from cdc_relay.sources.line import Line
-from cdc_relay.sources.preflight import Wanted, find_problems, refuse, standby_finding
+from cdc_relay.sources.preflight import Wanted, find_problems, names_us_as_standby, refuse, standby_finding
 from cdc_relay.sources.slot import SlotStream, start_stream
 
 __all__ = ["Checkup", "SlotSource"]
@@ -79,8 +79,7 @@ class SlotSource:
         """RefusedError when the publication changed under us or when we have become a synchronous standby."""
         facts = self._facts()
         self._compare(facts)
-        if read_sync_state(self._catalog(), self._backend_pid) not in ("", "async"):
-            refuse([standby_finding(self._wanted.application_name, facts.synchronous_standby_names)])
+        self._refuse_to_be_waited_for(facts)
         return Checkup(facts.lag_bytes)
 
     def fileno(self) -> int | None:
@@ -116,6 +115,13 @@ class SlotSource:
         except SourceError as exc:
             self.close()
             raise AwayError(f"Postgres' catalog could not be read: {exc.message}") from exc
+
+    def _refuse_to_be_waited_for(self, facts: Facts) -> None:
+        """The setting tells before anything is confirmed; sync_state is hidden from a role without pg_read_all_stats."""
+        name, setting = self._wanted.application_name, facts.synchronous_standby_names
+        sync_state = read_sync_state(self._catalog(), self._backend_pid)
+        if names_us_as_standby(setting, name) or sync_state not in ("", "async"):
+            refuse([standby_finding(name, setting)])
 
     def _compare(self, facts: Facts) -> None:
         now = _Sighting(facts.fingerprint, facts.wal_lsn, time.time())

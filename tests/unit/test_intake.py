@@ -1,0 +1,134 @@
+"""What one stream brings, frame by frame."""
+
+from __future__ import annotations
+
+import pytest
+
+from cdc_relay.delivery.intake import Intake
+from cdc_relay.delivery.window import Window
+from cdc_relay.errors import DecodeError, LedgerError
+from cdc_relay.model import Failure, Record
+from cdc_relay.routing.router import Outbox, Router
+from tests.unit import frames
+
+OUTBOX = Outbox("public", "outbox", "public.outbox", "id", "aggregateid", "type", "payload")
+ROW = (b"e1", b"order", b"k1", b"Placed", b'{"n": 1.10}')
+
+
+def make_intake() -> Intake:
+    return Intake(Router([OUTBOX]), Window(record_limit=10, byte_limit=1000))
+
+
+def feed(intake: Intake, *stream: bytes) -> list[tuple[Record | Failure, object]]:
+    return [outcome for frame in stream if (outcome := intake.take(frame)) is not None]
+
+
+def test_an_insert_becomes_the_default_route_s_record() -> None:
+    intake = make_intake()
+    time_us = frames.EPOCH_US + 1_234_567
+    [(record, _)] = feed(intake, frames.begin(90, time_us=time_us), frames.relation(), frames.insert(*ROW))
+    assert isinstance(record, Record)
+    assert record[:5] == ("outbox.event.order", b"k1", b'{"n": 1.10}', [("id", b"e1")], time_us // 1000)
+    assert record.size_bytes == len("id") + len(b"e1") + len(b"k1") + len(b'{"n": 1.10}')
+
+
+def test_a_ticket_names_its_place_and_settles_its_transaction() -> None:
+    intake = make_intake()
+    outcomes = [
+        intake.take(frame)
+        for frame in (
+            frames.begin(90),
+            frames.relation(),
+            frames.insert(*ROW),
+            frames.insert(*ROW),
+            frames.commit(100),
+        )
+    ]
+    tickets = [outcome[1] for outcome in outcomes if outcome is not None]
+    assert [(ticket.transaction.commit_lsn, ticket.ordinal) for ticket in tickets] == [(90, 0), (90, 1)]
+    intake.settle(tickets[1])
+    assert intake.ledger.safe_lsn == 0
+    intake.settle(tickets[0])
+    assert (intake.ledger.safe_lsn, intake.window.record_count, intake.window.byte_count) == (100, 0, 0)
+
+
+def test_a_relation_that_is_no_outbox_is_ignored_and_counted() -> None:
+    intake = make_intake()
+    other = frames.relation(2, name="audit")
+    assert feed(intake, frames.begin(90), other, frames.insert(*ROW, relation_id=2), frames.commit(100)) == []
+    assert intake.ignored_count == 1
+    assert intake.ledger.safe_lsn == 100
+
+
+def test_a_row_without_a_route_is_an_open_failure() -> None:
+    intake = make_intake()
+    row = (b"e1", None, b"k1", b"Placed", b"{}")
+    [(failure, ticket)] = feed(intake, frames.begin(90), frames.relation(), frames.insert(*row), frames.commit(100))
+    assert isinstance(failure, Failure)
+    assert "e1" in str(ticket)
+    assert intake.ledger.safe_lsn == 0
+
+
+def test_columns_may_change_in_the_middle_of_the_stream() -> None:
+    intake = make_intake()
+    columns = ("payload", "new", "aggregatetype", "id", "type", "aggregateid")
+    row = (b"{}", None, b"order", b"e2", b"Placed", b"k2")
+    [_, (record, _)] = feed(
+        intake,
+        frames.begin(90),
+        frames.relation(),
+        frames.insert(*ROW),
+        frames.relation(columns=columns),
+        frames.insert(*row),
+    )
+    assert isinstance(record, Record)
+    assert (record.key, record.value, record.event_id) == (b"k2", b"{}", b"e2")
+
+
+def test_a_keepalive_outside_a_transaction_is_only_a_candidate() -> None:
+    intake = make_intake()
+    intake.take(frames.keepalive(500))
+    assert (intake.idle_lsn, intake.ledger.safe_lsn) == (500, 0)
+    intake.confirm_idle(500)
+    assert intake.ledger.safe_lsn == 500
+
+
+def test_a_keepalive_inside_a_transaction_is_no_candidate() -> None:
+    intake = make_intake()
+    feed(intake, frames.begin(90), frames.keepalive(500))
+    assert intake.idle_lsn == 0
+
+
+def test_a_keepalive_that_asks_for_a_reply_is_remembered() -> None:
+    intake = make_intake()
+    intake.take(frames.keepalive(500))
+    assert not intake.reply_is_due
+    intake.take(frames.keepalive(501, reply=True))
+    assert intake.reply_is_due
+
+
+def test_lag_is_measured_by_the_server_s_clock_alone() -> None:
+    intake = make_intake()
+    intake.take(frames.begin(90, time_us=frames.EPOCH_US, sent_us=frames.EPOCH_US + 77))
+    assert intake.lag_us == 77
+
+
+@pytest.mark.parametrize(
+    "stream",
+    [
+        [b""],
+        [b"x"],
+        [frames.begin(90), frames.insert(*ROW)],
+        [frames.begin(90), frames.relation(), frames.insert(b"too few")],
+    ],
+    ids=["empty", "no frame", "unknown relation", "columns missing"],
+)
+def test_what_the_protocol_does_not_allow_is_a_decode_error(stream: list[bytes]) -> None:
+    with pytest.raises(DecodeError):
+        feed(make_intake(), *stream)
+
+
+def test_a_change_outside_a_transaction_is_refused() -> None:
+    intake = make_intake()
+    with pytest.raises(LedgerError):
+        feed(intake, frames.begin(90), frames.relation(), frames.commit(100), frames.insert(*ROW))
