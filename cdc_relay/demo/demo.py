@@ -1,7 +1,7 @@
 """The demo from start to end: servers, relay, writer and consumer are started, watched, drained and stopped in order.
 
-Every part is entered on one ExitStack, so what was started is stopped whatever happens. Children are started by the
-main thread only; the writer and the consumer are the only other threads, and tell what they see to the tally.
+Every part is entered on one ExitStack, so what was started is stopped whatever happens. The writer and the consumer are
+the only other threads; what they see, they tell the tally.
 """
 
 from __future__ import annotations
@@ -11,13 +11,16 @@ import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
+from pathlib import Path
 from threading import Event
 
+import psycopg
 from confluent_kafka import Message
 
 from cdc_relay.demo.display import Display
 from cdc_relay.demo.embedded_kafka import EmbeddedKafka, RecordReader
 from cdc_relay.demo.embedded_postgres import EmbeddedPostgres, find_install
+from cdc_relay.demo.janitor import Janitor
 from cdc_relay.demo.monitor import Monitor, SlotLag
 from cdc_relay.demo.orders import AGGREGATE_TYPES, CREATE_TABLE, OrderWriter
 from cdc_relay.demo.progress import Progress
@@ -79,6 +82,17 @@ def _forget_postgres_environment() -> None:
 
 
 class _Demo:
+    """start(), watch() and finish(), in this order."""
+
+    _directory: Path
+    _janitor: Janitor
+    _postgres: EmbeddedPostgres
+    _connection: psycopg.Connection
+    _relay: RelayProcess
+    _pool: ThreadPoolExecutor
+    _reading: Future[None]
+    _writing: Future[None]
+
     def __init__(self, options: DemoOptions, display: Display, stop: StopSignals) -> None:
         self._options = options
         self._display = display

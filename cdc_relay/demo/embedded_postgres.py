@@ -156,6 +156,7 @@ class EmbeddedPostgres:
     def _shut_down(self) -> None:
         if self._server is not None:
             self._server.stop(_FAST_THEN_IMMEDIATE)
+            self._janitor.forget(self._server.pid)
 
 
 def find_install() -> Path:

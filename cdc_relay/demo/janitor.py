@@ -1,7 +1,8 @@
 """Cleans up after a demo that was killed: a small process that outlives it, ends its children and removes its files.
 
-It listens to the demo on a pipe. "<pid> <signal>" names a child and the signal that ends it; "done" means that the demo
-has cleaned up by itself. When the pipe closes without "done", the demo is dead, and the janitor does its work.
+It listens to the demo on a pipe: "watch <pid> <signal>" names a child and the signal that ends it, "forget <pid>" a child
+that has ended. The pipe closes when the demo is over or dead: the children still watched are ended then, and the
+directory is removed if it is still there.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
 
@@ -36,14 +37,17 @@ class Janitor:
         )
 
     def watch(self, pid: int, end_with: signal.Signals) -> None:
-        self._tell(f"{pid} {int(end_with)}")
+        self._tell(f"watch {pid} {int(end_with)}")
+
+    def forget(self, pid: int) -> None:
+        """Its number may soon be another process's."""
+        self._tell(f"forget {pid}")
 
     def __enter__(self) -> Janitor:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None) -> None:
-        self._tell("done")
-        self._process.communicate()
+        self._process.communicate()  # closes the pipe and waits
 
     def _tell(self, line: str) -> None:
         assert self._process.stdin is not None
@@ -52,24 +56,25 @@ class Janitor:
             self._process.stdin.flush()
 
 
-def parse(lines: Iterable[str]) -> list[tuple[int, int]] | None:
-    """The children that are left to end, or None if the demo said that nothing is."""
-    children = []
+def parse(lines: Iterable[str]) -> dict[int, int]:
+    """The children that are left when the pipe closes: pid -> signal."""
+    children: dict[int, int] = {}
     for line in lines:
-        if line.strip() == "done":
-            return None
-        pid, number = line.split()
-        children.append((int(pid), int(number)))
+        match line.split():
+            case ["watch", pid, number]:
+                children[int(pid)] = int(number)
+            case ["forget", pid]:
+                children.pop(int(pid), None)
     return children
 
 
-def clean_up(directory: Path, children: list[tuple[int, int]], *, grace_seconds: float = _GRACE_SECONDS) -> None:
-    for pid, number in children:
+def clean_up(directory: Path, children: Mapping[int, int], *, grace_seconds: float = _GRACE_SECONDS) -> None:
+    for pid, number in children.items():
         _send(pid, number)
     deadline = time.monotonic() + grace_seconds
-    while any(_is_alive(pid) for pid, _ in children) and time.monotonic() < deadline:
+    while any(map(_is_alive, children)) and time.monotonic() < deadline:
         time.sleep(0.05)
-    for pid, _ in children:
+    for pid in filter(_is_alive, children):
         _send(pid, signal.SIGKILL)
     shutil.rmtree(directory, ignore_errors=True)
 
@@ -88,9 +93,7 @@ def _is_alive(pid: int) -> bool:
 
 
 def main() -> None:
-    children = parse(sys.stdin)
-    if children is not None:
-        clean_up(Path(sys.argv[1]), children)
+    clean_up(Path(sys.argv[1]), parse(sys.stdin))
 
 
 if __name__ == "__main__":

@@ -26,6 +26,7 @@ _TABLE = "public.outbox"
 _COMMAND = (sys.executable, "-m", "cdc_relay")
 _SETUP_SECONDS = 60.0
 _READY_SECONDS = 60.0
+_HURRY_SECONDS = 5.0
 _DRAIN_SECONDS = 40.0  # above the relay's own drain deadline of 30 s
 
 
@@ -52,7 +53,7 @@ class RelayProcess:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None) -> None:
-        self._child.stop(((signal.SIGTERM, _DRAIN_SECONDS if kind is None else 5.0),))
+        self._end(_DRAIN_SECONDS if kind is None else _HURRY_SECONDS)
 
     def wait_until_ready(self) -> None:
         def is_settled() -> bool:
@@ -81,10 +82,15 @@ class RelayProcess:
     def stop(self) -> None:
         """SIGTERM, and the relay drains; anything but a clean end is an error."""
         self.check()
-        exit_code = self._child.stop(((signal.SIGTERM, _DRAIN_SECONDS),))
+        exit_code = self._end(_DRAIN_SECONDS)
         if exit_code != 0:
             tail = log_tail(self._log)
             raise RelayError(f"the relay did not stop cleanly: exit code {exit_code}. Its log ends with:\n{tail}")
+
+    def _end(self, seconds: float) -> int:
+        exit_code = self._child.stop(((signal.SIGTERM, seconds),))
+        self._janitor.forget(self._child.pid)
+        return exit_code
 
     def _set_up(self) -> None:
         args = [*_COMMAND, "setup", "-c", str(self._config)]

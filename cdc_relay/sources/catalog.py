@@ -88,7 +88,8 @@ SELECT c.relkind = 'p', c.relpersistence = 'p',
            JOIN pg_class rc ON rc.oid = root.oid
           WHERE rc.oid <> c.oid
             AND (EXISTS (SELECT FROM pg_publication_rel r WHERE r.prpubid = p.oid AND r.prrelid = rc.oid)
-              OR EXISTS (SELECT FROM pg_publication_namespace s WHERE s.pnpubid = p.oid AND s.pnnspid = rc.relnamespace)))),
+              OR EXISTS (SELECT FROM pg_publication_namespace s
+                          WHERE s.pnpubid = p.oid AND s.pnnspid = rc.relnamespace)))),
        (SELECT json_agg(a.attname ORDER BY a.attnum) FROM pg_attribute a
          WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped),
        CASE WHEN pr.oid IS NOT NULL THEN 'table ' || pr.oid

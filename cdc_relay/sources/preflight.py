@@ -93,9 +93,7 @@ def _publication_problems(facts: Facts, wanted: Wanted) -> Iterator[Finding]:
         yield Finding(f"there is no publication {name}", "create it: cdc-relay setup -c FILE")
     elif not publication.insert:
         fix = f"ALTER PUBLICATION {name} SET (publish = 'insert')"
-        yield Finding(
-            f"publication {name} does not publish inserts", f"{fix}; (with what others need of it, if any do)"
-        )
+        yield Finding(f"publication {name} does not publish inserts", f"{fix}; (and whatever others need of it)")
     for outbox in wanted.outboxes:
         table = facts.tables.get((outbox.schema, outbox.name))
         yield from _table_problems(facts, table, outbox, name)

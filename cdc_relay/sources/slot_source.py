@@ -117,7 +117,7 @@ class SlotSource:
             raise AwayError(f"Postgres' catalog could not be read: {exc.message}") from exc
 
     def _refuse_to_be_waited_for(self, facts: Facts) -> None:
-        """The setting tells before anything is confirmed; sync_state is hidden from a role without pg_read_all_stats."""
+        """The setting tells it at once; sync_state only after a confirmation, and to roles that may read all stats."""
         name, setting = self._wanted.application_name, facts.synchronous_standby_names
         sync_state = read_sync_state(self._catalog(), self._backend_pid)
         if names_us_as_standby(setting, name) or sync_state not in ("", "async"):

@@ -58,19 +58,19 @@ def test_the_tail_of_a_log_is_its_last_lines(tmp_path: Path) -> None:
     assert log_tail(tmp_path / "none") == ""
 
 
-def test_the_janitor_does_nothing_after_done() -> None:
-    assert parse(["12 9\n", "done\n"]) is None
-
-
 def test_the_janitor_knows_what_is_left_when_the_pipe_breaks() -> None:
-    assert parse(["12 9\n", "34 3\n"]) == [(12, 9), (34, 3)]
+    assert parse(["watch 12 9\n", "watch 34 3\n", "forget 12\n"]) == {34: 3}
+
+
+def test_the_janitor_forgets_what_was_never_there() -> None:
+    assert parse(["forget 12\n"]) == {}
 
 
 def test_the_janitor_ends_children_and_removes_files(tmp_path: Path) -> None:
     directory = tmp_path / "demo"
     directory.mkdir()
     child = started(DEAF, directory / "log")
-    clean_up(directory, [(child.pid, signal.SIGTERM)], grace_seconds=0.1)
+    clean_up(directory, {child.pid: signal.SIGTERM}, grace_seconds=0.1)
     assert child.has_ended_within(10)
     assert not directory.exists()
 
@@ -84,10 +84,13 @@ janitor = Janitor(Path({str(directory)!r})); os.kill(os.getpid(), 9)"
     wait_until(lambda: not directory.exists(), timeout=10, what="the janitor has removed the directory")
 
 
-def test_a_demo_that_cleans_up_needs_no_janitor(tmp_path: Path) -> None:
-    with Janitor(tmp_path):
-        pass
-    assert tmp_path.exists()
+def test_the_janitor_leaves_forgotten_children_alone(tmp_path: Path) -> None:
+    child = started(OBEDIENT, tmp_path / "log")
+    with Janitor(tmp_path / "none") as janitor:
+        janitor.watch(child.pid, signal.SIGKILL)
+        janitor.forget(child.pid)
+    assert child.exit_code is None
+    child.stop(())
 
 
 def test_the_first_signal_asks_and_the_second_interrupts() -> None:

@@ -19,6 +19,7 @@ from tests.unit import frames
 from tests.unit.fakes import FakeChecks, FakeCheckup, FakeClock, FakeSink, FakeStream
 
 OUTBOX = Outbox("public", "outbox", "public.outbox", "id", "aggregateid", "type", "payload")
+ALIVE = frames.keepalive(0)
 TIMING = Timing(silence=5, status=1, check=10, hold=5, release=60, drain=30)
 
 
@@ -33,9 +34,7 @@ def transaction(end_lsn: int, *numbers: int) -> list[bytes]:
 class Rig:
     """A session between fakes."""
 
-    def __init__(
-        self, *stream: bytes, eager: bool = False, records: int = 100, answer: bytes | None = frames.keepalive(0)
-    ) -> None:
+    def __init__(self, *stream: bytes, eager: bool = False, records: int = 100, answer: bytes | None = ALIVE) -> None:
         self.clock = FakeClock()
         self.stream = FakeStream(self.clock, *stream, answer=answer)
         self.sink = FakeSink(self.clock, eager=eager)

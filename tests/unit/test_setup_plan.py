@@ -16,7 +16,9 @@ WANTED = Wanted("relay_slot", "relay_publication", (ORDERS, COMMANDS))
 
 SLOT = SlotFacts("pgoutput", "shop", two_phase=False, temporary=False, wal_status="reserved", confirmed_lsn=7)
 PUBLICATION = PublicationFacts("16400", all_tables=False, insert=True, via_root=True)
-ABSENT = TableFacts(partitioned=True, columns=COLUMNS, member="", row_filter="", column_list=())
+ABSENT = TableFacts(
+    partitioned=True, logged=True, under_root=False, columns=COLUMNS, member="", row_filter="", column_list=()
+)
 MEMBER = replace(ABSENT, member="table 16401")
 COMPLETE = Facts(
     server_version=180000,
