@@ -1,15 +1,31 @@
-"""The nouns that the packages share: Record, Ticket, Failure. Pure data; knows no library and no I/O."""
+"""The nouns that the packages share: Transaction, Record, Ticket, Failure. Pure data; knows no library and no I/O."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-if TYPE_CHECKING:
-    from cdc_relay.delivery.ledger import Transaction
+from cdc_relay.protocol.lsn import format_lsn
 
-__all__ = ["Failure", "Headers", "Record", "Ticket"]
+__all__ = ["Failure", "Headers", "Record", "Ticket", "Transaction"]
 
 Headers = list[tuple[str, bytes | None]]
+
+
+class Transaction:
+    """A transaction as the stream shows it. `end_lsn` is 0 until its Commit has been read."""
+
+    __slots__ = ("commit_lsn", "commit_time_us", "end_lsn", "open_count", "record_count", "xid")
+
+    def __init__(self, *, commit_lsn: int, commit_time_us: int, xid: int) -> None:
+        self.commit_lsn = commit_lsn
+        self.commit_time_us = commit_time_us
+        self.xid = xid
+        self.end_lsn = 0
+        self.record_count = 0
+        self.open_count = 0
+
+    def __str__(self) -> str:
+        return f"transaction {self.xid} at LSN {format_lsn(self.commit_lsn)}"
 
 
 class Record(NamedTuple):

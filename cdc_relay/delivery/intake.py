@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import cast
 
-from cdc_relay.delivery.ledger import Ledger, Transaction
+from cdc_relay.delivery.ledger import Ledger
 from cdc_relay.delivery.window import Window
 from cdc_relay.errors import DecodeError
-from cdc_relay.model import Failure, Record, Ticket
+from cdc_relay.model import Failure, Record, Ticket, Transaction
 from cdc_relay.protocol import wire
 from cdc_relay.protocol.messages import Begin, Commit, Insert, Message, Relation
 from cdc_relay.protocol.pgoutput import Decoder

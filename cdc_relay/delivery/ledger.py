@@ -9,26 +9,10 @@ from __future__ import annotations
 from collections import deque
 
 from cdc_relay.errors import LedgerError
+from cdc_relay.model import Transaction
 from cdc_relay.protocol.lsn import format_lsn
 
-__all__ = ["Ledger", "Transaction"]
-
-
-class Transaction:
-    """A transaction as the stream shows it. `end_lsn` is 0 until its Commit has been read."""
-
-    __slots__ = ("commit_lsn", "commit_time_us", "end_lsn", "open_count", "record_count", "xid")
-
-    def __init__(self, *, commit_lsn: int, commit_time_us: int, xid: int) -> None:
-        self.commit_lsn = commit_lsn
-        self.commit_time_us = commit_time_us
-        self.xid = xid
-        self.end_lsn = 0
-        self.record_count = 0
-        self.open_count = 0
-
-    def __str__(self) -> str:
-        return f"transaction {self.xid} at LSN {format_lsn(self.commit_lsn)}"
+__all__ = ["Ledger"]
 
 
 class Ledger:

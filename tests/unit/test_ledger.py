@@ -9,8 +9,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from cdc_relay.delivery.ledger import Ledger, Transaction
+from cdc_relay.delivery.ledger import Ledger
 from cdc_relay.errors import LedgerError
+from cdc_relay.model import Transaction
 
 
 def open_transaction(ledger: Ledger, *, commit_lsn: int, records: int = 0) -> Transaction:
