@@ -11,6 +11,8 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
+from cdc_relay.demo.janitor import Janitor
+
 __all__ = ["Child", "log_tail", "run_to_end"]
 
 _TAIL_LINE_COUNT = 20
@@ -19,8 +21,17 @@ _TAIL_LINE_COUNT = 20
 class Child:
     """A running process whose output goes to a log file."""
 
-    def __init__(self, args: Sequence[str], *, log: Path, user: pwd.struct_passwd | None = None) -> None:
-        self.log = log
+    def __init__(
+        self,
+        args: Sequence[str],
+        *,
+        log: Path,
+        janitor: Janitor,
+        user: pwd.struct_passwd | None = None,
+        end_with: signal.Signals = signal.SIGKILL,
+    ) -> None:
+        """`end_with` is the signal that ends it at once, should the demo be killed."""
+        self._janitor = janitor
         with log.open("ab") as output:
             self._process = subprocess.Popen(
                 args,
@@ -33,6 +44,7 @@ class Child:
                 group=None if user is None else user.pw_gid,
                 extra_groups=None if user is None else [],
             )
+        janitor.watch(self._process.pid, end_with)
 
     @property
     def pid(self) -> int:
@@ -59,12 +71,20 @@ class Child:
         finally:
             self._process.kill()
             exit_code = self._process.wait()
+            self._janitor.forget(self.pid)
         return exit_code
 
 
-def run_to_end(args: Sequence[str], *, log: Path, timeout_seconds: float, user: pwd.struct_passwd | None = None) -> int:
+def run_to_end(
+    args: Sequence[str],
+    *,
+    log: Path,
+    janitor: Janitor,
+    timeout_seconds: float,
+    user: pwd.struct_passwd | None = None,
+) -> int:
     """The exit code; a process that takes too long is killed."""
-    child = Child(args, log=log, user=user)
+    child = Child(args, log=log, janitor=janitor, user=user)
     try:
         child.has_ended_within(timeout_seconds)
     finally:

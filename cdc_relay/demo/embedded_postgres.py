@@ -13,6 +13,7 @@ import secrets
 import shutil
 import signal
 import subprocess
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
@@ -103,8 +104,7 @@ class EmbeddedPostgres:
     def _start_server(self, postgres: Path) -> None:
         settings = [f"-c{name}={value}" for name, value in {**_SETTINGS, "port": str(self._port)}.items()]
         args = [str(postgres), "-D", str(self._data), *settings]
-        self._server = Child(args, log=self._log, user=self._user)
-        self._janitor.watch(self._server.pid, signal.SIGQUIT)
+        self._server = Child(args, log=self._log, janitor=self._janitor, user=self._user, end_with=signal.SIGQUIT)
         if not self._stop.wait_until(self._is_settled, timeout_seconds=_START_SECONDS) or not self.is_running:
             raise RelayError(f"the embedded Postgres did not start. Its log ends with:\n{log_tail(self._log)}")
 
@@ -114,8 +114,11 @@ class EmbeddedPostgres:
         self._give_away(password_file)
         options = ["-U", _ROLE, "-A", "scram-sha-256", f"--pwfile={password_file}", "-E", "UTF8", "--no-locale"]
         args = [str(initdb), "-D", str(self._data), "--no-sync", "--no-instructions", *options]
-        if run_to_end(args, log=self._log, timeout_seconds=_INITDB_SECONDS, user=self._user) != 0:
+        if self._run(args) != 0:
             raise RelayError(f"initdb failed for the embedded Postgres. Its output ends with:\n{log_tail(self._log)}")
+
+    def _run(self, args: Sequence[str]) -> int:
+        return run_to_end(args, log=self._log, janitor=self._janitor, timeout_seconds=_INITDB_SECONDS, user=self._user)
 
     @property
     def _data(self) -> Path:
@@ -156,7 +159,6 @@ class EmbeddedPostgres:
     def _shut_down(self) -> None:
         if self._server is not None:
             self._server.stop(_FAST_THEN_IMMEDIATE)
-            self._janitor.forget(self._server.pid)
 
 
 def find_install() -> Path:

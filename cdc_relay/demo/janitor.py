@@ -1,6 +1,6 @@
 """Cleans up after a demo that was killed: a small process that outlives it, ends its children and removes its files.
 
-It listens to the demo on a pipe: "watch <pid> <signal>" names a child and the signal that ends it, "forget <pid>" a child
+It listens to the demo on a pipe: "watch <pid> <signal>" names a child and the signal that ends it, "forget <pid>" one
 that has ended. The pipe closes when the demo is over or dead: the children still watched are ended then, and the
 directory is removed if it is still there.
 """

@@ -48,8 +48,7 @@ class RelayProcess:
         self._config.touch(mode=0o600)  # it holds the password
         self._config.write_text(yaml.safe_dump(self._settings, sort_keys=False))
         self._set_up()
-        self._relay = Child([*_COMMAND, "run", "-c", str(self._config)], log=self._log)
-        self._janitor.watch(self._relay.pid, signal.SIGKILL)
+        self._relay = Child([*_COMMAND, "run", "-c", str(self._config)], log=self._log, janitor=self._janitor)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None) -> None:
@@ -88,13 +87,11 @@ class RelayProcess:
             raise RelayError(f"the relay did not stop cleanly: exit code {exit_code}. Its log ends with:\n{tail}")
 
     def _end(self, seconds: float) -> int:
-        exit_code = self._child.stop(((signal.SIGTERM, seconds),))
-        self._janitor.forget(self._child.pid)
-        return exit_code
+        return self._child.stop(((signal.SIGTERM, seconds),))
 
     def _set_up(self) -> None:
         args = [*_COMMAND, "setup", "-c", str(self._config)]
-        if run_to_end(args, log=self._log, timeout_seconds=_SETUP_SECONDS) != 0:
+        if run_to_end(args, log=self._log, janitor=self._janitor, timeout_seconds=_SETUP_SECONDS) != 0:
             raise RelayError(f"`cdc-relay setup` failed. Its output ends with:\n{log_tail(self._log)}")
 
     @property

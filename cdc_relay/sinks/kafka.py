@@ -58,6 +58,7 @@ class KafkaSink:
         self._delivered: list[Ticket] = []
         self._failed: list[tuple[Ticket, Failure]] = []
         self._waiting: deque[tuple[Record, Ticket]] = deque()  # only with a queue limit in the YAML below the window
+        self._broken = ""  # why this producer can be used no more; final for the instance, whatever it answers
         self._producer = self._build()
         self._produce: Callable[..., None] = self._producer.produce
 
@@ -72,19 +73,12 @@ class KafkaSink:
         return self._serve(self._producer.flush, timeout_seconds)
 
     def reset(self) -> None:
-        """A producer that cannot be emptied is replaced: its callbacks are never served again."""
+        """A producer that broke, or that cannot be emptied, is replaced: its callbacks are never served again."""
         self._waiting.clear()
-        try:
-            self._producer.purge()
-            deadline = time.monotonic() + _RESET_SECONDS
-            while len(self._producer) and time.monotonic() < deadline:
-                self._producer.poll(0.05)
-            broken = bool(len(self._producer))
-        except KafkaException:
-            broken = True
-        if broken:
+        if self._broken or not self._empty():
             self._producer = self._build()
             self._produce = self._producer.produce
+            self._broken = ""
         self._take_reports()
 
     def probe(self) -> None:
@@ -110,11 +104,27 @@ class KafkaSink:
                 remedy="the names and values are librdkafka's own: see its CONFIGURATION.md",
             ) from exc
 
+    def _empty(self) -> bool:
+        deadline = time.monotonic() + _RESET_SECONDS
+        try:
+            self._producer.purge()
+            while len(self._producer) and time.monotonic() < deadline:
+                self._producer.poll(0.05)
+        except KafkaException:
+            return False
+        return not len(self._producer)
+
+    def _break(self, exc: KafkaException) -> SinkError:
+        self._broken = _text(exc)
+        return SinkError(f"the Kafka producer broke: {self._broken}")
+
     def _serve(self, call: Callable[[float], Any], timeout_seconds: float) -> Reports:
         try:
             call(timeout_seconds)
         except KafkaException as exc:
-            raise SinkError(f"the Kafka producer broke: {_text(exc)}") from exc
+            raise self._break(exc) from exc
+        if self._broken:  # a report or error_cb said so; nothing that came with it is a verdict on a record
+            raise SinkError(f"the Kafka producer broke: {self._broken}")
         if self._waiting:
             self._catch_up()
         return self._take_reports()
@@ -129,6 +139,8 @@ class KafkaSink:
     def _report(self, ticket: Ticket, error: KafkaError | None, message: object) -> None:
         if error is None:
             self._delivered.append(ticket)
+        elif _is_fatal(error):
+            self._broken = error.str()
         elif error.code() not in _PURGED:
             self._failed.append((ticket, describe(error)))
 
@@ -150,12 +162,18 @@ class KafkaSink:
 
     def _refuse(self, ticket: Ticket, exc: KafkaException) -> None:
         error = exc.args[0]
-        if error.fatal() or error.code() == KafkaError._FATAL:
-            raise SinkError(f"the Kafka producer broke: {_text(exc)}") from exc
+        if _is_fatal(error):
+            raise self._break(exc) from exc
         self._failed.append((ticket, describe(error)))
 
     def _on_error(self, error: KafkaError) -> None:
         self.error = error.str()
+        if _is_fatal(error):
+            self._broken = self.error
+
+
+def _is_fatal(error: KafkaError) -> bool:
+    return error.fatal() or error.code() == KafkaError._FATAL
 
 
 def _text(exc: KafkaException) -> str:

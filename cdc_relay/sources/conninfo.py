@@ -29,7 +29,8 @@ def _merge(dsn: str, *, password: str | None, ours: dict[str, str], silence_seco
     if password is not None:
         params["password"] = password
     options = f"{theirs.get('options', '')} {ours['options']}".strip()
-    return make_conninfo("", **(params | ours | {"options": options}))
+    # Line sends and reads UTF-8; in the startup packet it wins over what the role, the database or the DSN prefer
+    return make_conninfo("", **(params | ours | {"options": options, "client_encoding": "UTF8"}))
 
 
 def _parse(dsn: str) -> dict[str, str]:

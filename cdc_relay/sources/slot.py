@@ -28,6 +28,7 @@ PINNED_SETTINGS = {
     "extra_float_digits": "3",
     "client_encoding": "UTF8",
     "xmloption": "content",
+    "lc_monetary": "C",
 }
 _BIG_FRAME_BYTES = 1 << 20  # above this a frame stays a view: copying 100 MB once more would cost 100 MB
 _UNDECODABLE_REMEDY = (
