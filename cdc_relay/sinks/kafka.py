@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -92,8 +93,9 @@ class KafkaSink:
 
     def close(self) -> None:
         """Whatever is still open is given up: the slot has it."""
-        self._producer.purge()
-        self._producer.poll(0)
+        with suppress(KafkaException):  # a producer that broke just now has nothing to add
+            self._producer.purge()
+            self._producer.poll(0)
 
     def _build(self) -> Producer:
         try:

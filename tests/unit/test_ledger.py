@@ -129,7 +129,7 @@ class LedgerMachine(RuleBasedStateMachine):
     @initialize()
     def start(self) -> None:
         self.reconnect()
-        self.lsn = 0
+        self.lsn = 1  # Postgres' first position; 0 means none
 
     @rule()
     def reconnect(self) -> None:
