@@ -108,6 +108,8 @@ class Relay:
 
     def _await(self, job: Callable[[], T]) -> T | None:
         """Let the helper do it while the loop turns; None when asked to stop meanwhile."""
+        if self._stop.requested:
+            return None
         future = self._helper.submit(job)
         while not self._stop.requested:
             self._stats.last_turn_at = time.monotonic()
@@ -149,12 +151,14 @@ class Relay:
             session.part(_REFUSAL_DRAIN_SECONDS)  # what was delivered is confirmed; the refused one is not
             raise
         except (SourceError, SinkError) as exc:
-            self._stats.reconnect_count += 1
-            self._enter(State.WAITING, exc.message)
-            self._recover(started)
+            lost = exc
+        else:
+            lost = None
         finally:
+            self._sink.reset()  # first: what is queued will be read again, perhaps by another process already
             session.close()
-            self._sink.reset()  # what is open will be read again: nothing stale may follow it
+        if lost is not None:
+            self._recover(lost, started)
 
     def _conclude(self, session: Session, end: End) -> None:
         match end:
@@ -178,7 +182,9 @@ class Relay:
                 remedy="nothing is lost; see why the broker is slow, or raise delivery.drain",
             )
 
-    def _recover(self, started: float) -> None:
+    def _recover(self, exc: RelayError, started: float) -> None:
+        self._stats.reconnect_count += 1
+        self._enter(State.WAITING, exc.message)
         if time.monotonic() - started > _LONGEST_WAIT_SECONDS:
             self._wait_seconds = _FIRST_WAIT_SECONDS
         self._pause(self._wait_seconds)

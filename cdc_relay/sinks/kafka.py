@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -20,6 +21,7 @@ __all__ = ["KafkaSink", "producer_properties"]
 
 _PROBE_SECONDS = 5.0
 _RESET_SECONDS = 5.0
+_REPETITION = re.compile(r" \(after [^()]*(\([^()]*\)[^()]*)*\)")  # how often and when: another text each time
 _PURGED = (KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT)
 
 # What the relay's promises rest on; the configuration refuses anything weaker.
@@ -169,7 +171,7 @@ class KafkaSink:
         self._failed.append((ticket, describe(error)))
 
     def _on_error(self, error: KafkaError) -> None:
-        self.error = error.str()
+        self.error = _REPETITION.sub("", error.str())
         if _is_fatal(error):
             self._broken = self.error
 

@@ -16,7 +16,7 @@ from psycopg import pq
 
 from cdc_relay.errors import AwayError, RefusedError, SourceError
 
-__all__ = ["Line", "QueryError", "Rows"]
+__all__ = ["Line", "QueryError", "Rows", "is_rejecting"]
 
 Rows = list[tuple[str | None, ...]]
 
@@ -127,6 +127,11 @@ class Line:
         primary = result.error_field(pq.DiagnosticField.MESSAGE_PRIMARY)
         text = primary.decode("utf-8", "replace") if primary else _clean(result.get_error_message())
         return QueryError(text, state.decode())
+
+
+def is_rejecting(conninfo: str) -> bool:
+    """Whether the server is there but takes nobody in: it is shutting down, or starting."""
+    return pq.PGconn.ping(conninfo.encode()) == pq.Ping.REJECT
 
 
 def _text(value: bytes | None) -> str | None:

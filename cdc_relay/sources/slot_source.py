@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from cdc_relay.errors import AwayError, RefusedError, SourceError
 from cdc_relay.protocol.lsn import format_lsn
 from cdc_relay.sources.catalog import Facts, Fingerprint, read_facts, read_sync_state
-from cdc_relay.sources.line import Line
+from cdc_relay.sources.line import Line, is_rejecting
 from cdc_relay.sources.preflight import Wanted, find_problems, names_us_as_standby, refuse, standby_finding
 from cdc_relay.sources.slot import SlotStream, start_stream
 
@@ -91,10 +91,7 @@ class SlotSource:
         if self._line is None or not self._line.is_broken():
             return
         self.close()
-        try:
-            self._catalog()
-        except (AwayError, RefusedError):
-            self.server_is_leaving = True
+        self.server_is_leaving = is_rejecting(self._catalog_conninfo)
 
     def close(self) -> None:
         if self._line is not None:
