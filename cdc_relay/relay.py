@@ -142,7 +142,7 @@ class Relay:
 
     def _stream(self, stream: Stream) -> None:
         session = self._make_session(stream)
-        started = time.monotonic()
+        started, lost = time.monotonic(), None
         self._enter(State.STREAMING)
         try:
             self._on_streaming()
@@ -152,8 +152,6 @@ class Relay:
             raise
         except (SourceError, SinkError) as exc:
             lost = exc
-        else:
-            lost = None
         finally:
             self._sink.reset()  # first: what is queued will be read again, perhaps by another process already
             session.close()
