@@ -49,7 +49,9 @@ _ALIASES = {"linger.ms": "queue.buffering.max.ms"}
 
 def producer_properties(configured: Mapping[str, str]) -> dict[str, str]:
     defaults = {name: value for name, value in _DEFAULTS.items() if _ALIASES.get(name) not in configured}
-    return defaults | dict(configured) | _OWNED
+    properties = defaults | dict(configured) | _OWNED
+    properties.pop("delivery.report.only.error", None)  # false, as configuration checks; the client takes no text here
+    return properties
 
 
 class KafkaSink:
@@ -102,7 +104,7 @@ class KafkaSink:
     def _build(self) -> Producer:
         try:
             return Producer({**self._properties, "error_cb": self._on_error})
-        except KafkaException as exc:
+        except (KafkaException, TypeError, ValueError) as exc:
             raise ConfigError(
                 f"sink.kafka: {_text(exc)}",
                 remedy="the names and values are librdkafka's own: see its CONFIGURATION.md",
@@ -180,6 +182,6 @@ def _is_fatal(error: KafkaError) -> bool:
     return error.fatal() or error.code() == KafkaError._FATAL
 
 
-def _text(exc: KafkaException) -> str:
+def _text(exc: Exception) -> str:
     error = exc.args[0] if exc.args else exc
     return error.str() if isinstance(error, KafkaError) else str(error)

@@ -1,4 +1,7 @@
-"""From the user's DSN to libpq parameters: everything a DSN can say stays, our own needs are added. Pure."""
+"""From the user's DSN to libpq parameters: everything a DSN can say stays, our own needs are added. Pure.
+
+libpq fills from service files and the environment only what the conninfo does not have, so little is added here.
+"""
 
 from __future__ import annotations
 
@@ -9,28 +12,33 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from cdc_relay.errors import ConfigError
 
-__all__ = ["catalog_conninfo", "replication_conninfo"]
+__all__ = ["application_name", "catalog_conninfo", "replication_conninfo"]
+
+_NAME_BYTES = 63  # what Postgres keeps of an application_name
+
+
+def application_name(slot: str) -> str:
+    """By this pg_stat_replication and synchronous_standby_names know us."""
+    return f"cdc-relay:{slot}"[:_NAME_BYTES]
 
 
 def replication_conninfo(dsn: str, *, password: str | None, slot: str, silence_seconds: float) -> str:
-    """`cdc-relay:<slot>` is the name by which pg_stat_replication and synchronous_standby_names know us."""
-    ours = {"replication": "database", "application_name": f"cdc-relay:{slot}", "options": ""}
+    ours = {"replication": "database", "application_name": application_name(slot)}
     return _merge(dsn, password=password, ours=ours, silence_seconds=silence_seconds)
 
 
 def catalog_conninfo(dsn: str, *, password: str | None, slot: str, silence_seconds: float) -> str:
-    ours = {"application_name": f"cdc-relay:{slot}:catalog", "options": "-c statement_timeout=10s"}
+    ours = {"replication": "false", "application_name": f"{application_name(slot)[: _NAME_BYTES - 8]}:catalog"}
     return _merge(dsn, password=password, ours=ours, silence_seconds=silence_seconds)
 
 
 def _merge(dsn: str, *, password: str | None, ours: dict[str, str], silence_seconds: float) -> str:
     theirs = _parse(dsn)
-    params = _line_defaults(silence_seconds) | theirs
+    # Line sends and reads UTF-8; in the startup packet it wins over what the role, the database or the DSN prefer.
+    params = _line_defaults(theirs, silence_seconds) | theirs | ours | {"client_encoding": "UTF8"}
     if password is not None:
         params["password"] = password
-    options = f"{theirs.get('options', '')} {ours['options']}".strip()
-    # Line sends and reads UTF-8; in the startup packet it wins over what the role, the database or the DSN prefer
-    return make_conninfo("", **(params | ours | {"options": options, "client_encoding": "UTF8"}))
+    return make_conninfo("", **params)
 
 
 def _parse(dsn: str) -> dict[str, str]:
@@ -43,11 +51,12 @@ def _parse(dsn: str) -> dict[str, str]:
         ) from None  # libpq's text may quote the DSN, and with it a password
 
 
-def _line_defaults(silence_seconds: float) -> dict[str, str]:
-    """A dead host is noticed even while we only listen; what the DSN says wins."""
-    milliseconds = str(int(silence_seconds * 1000))
+def _line_defaults(theirs: dict[str, str], silence_seconds: float) -> dict[str, str]:
+    """A dead host is noticed even while we only listen. A service file says for itself what it wants."""
+    if "service" in theirs or "PGSERVICE" in os.environ:
+        return {}
     defaults = {"keepalives": "1", "keepalives_idle": "5", "keepalives_interval": "2", "keepalives_count": "3"}
-    defaults["tcp_user_timeout"] = milliseconds
+    defaults["tcp_user_timeout"] = str(int(silence_seconds * 1000))
     if "PGCONNECT_TIMEOUT" not in os.environ:
         defaults["connect_timeout"] = "10"
     return defaults

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from cdc_relay.errors import RefusedError
 from cdc_relay.routing.router import Outbox
 from cdc_relay.sources.catalog import Facts, TableFacts
+from cdc_relay.sources.conninfo import application_name
 
 __all__ = ["Finding", "Wanted", "find_problems", "names_us_as_standby", "refuse", "standby_finding"]
 
@@ -28,7 +29,7 @@ class Wanted:
 
     @property
     def application_name(self) -> str:
-        return f"cdc-relay:{self.slot}"
+        return application_name(self.slot)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,8 +159,9 @@ def standby_finding(application_name: str, setting: str) -> Finding:
 
 def names_us_as_standby(setting: str, application_name: str) -> bool:
     """`FIRST 1 (a, "b")`, `ANY 2 (*)` or a bare list: any element that is * or, ignoring case, our name."""
-    inner = re.sub(r"(?is)^\s*(first|any)?\s*\d*\s*\((.*)\)\s*$", r"\2", setting)
-    names = [name.strip().strip('"').replace('""', '"') for name in inner.split(",")]
+    counted = re.fullmatch(r"(?is)\s*(?:(?:first|any)\s+)?\d+\s*\((.*)\)\s*", setting)
+    elements = re.findall(r'"((?:[^"]|"")*)"|([^\s,()"]+)', counted.group(1) if counted else setting)
+    names = [plain or quoted.replace('""', '"') for quoted, plain in elements]
     return any(name == "*" or name.lower() == application_name.lower() for name in names)
 
 

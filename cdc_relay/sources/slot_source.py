@@ -19,6 +19,9 @@ from cdc_relay.sources.slot import SlotStream, start_stream
 __all__ = ["Checkup", "SlotSource"]
 
 
+_STATEMENT_LIMIT_SECONDS = 10
+
+
 @dataclass(frozen=True, slots=True)
 class Checkup:
     """A look at the catalog that found everything as it was."""
@@ -101,6 +104,7 @@ class SlotSource:
     def _catalog(self) -> Line:
         if self._line is None:
             self._line = Line.open(self._catalog_conninfo)
+            self._line.query(f"SET statement_timeout = '{_STATEMENT_LIMIT_SECONDS}s'")
         return self._line
 
     def _facts(self) -> Facts:
