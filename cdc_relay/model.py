@@ -66,3 +66,4 @@ class Failure(NamedTuple):
     code: str
     reason: str
     remedy: str
+    permanent: bool = False  # the change itself is at fault: sending it again cannot help

@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from concurrent.futures import TimeoutError as FutureTimeout
+from contextlib import suppress
 from typing import Protocol, TypeVar
 
 import structlog
@@ -76,6 +77,7 @@ class Relay:
         self._timing = timing
         self._may_wait = wait
         self._wait_seconds = _FIRST_WAIT_SECONDS
+        self._released = False  # the line is closed until the broker answers
 
     def run(self) -> None:
         """Returns when it was asked to stop and everything is settled; raises what an operator has to know."""
@@ -87,12 +89,19 @@ class Relay:
     # -- getting there
 
     def _open(self) -> Stream | None:
+        state = State.WAITING
         try:
             self._await(self._source.preflight)
+            state = State.RELEASED if self._released else State.WAITING
             self._probe_sink()
+            state, self._released = State.WAITING, False
             stream = self._await(self._source.open)
         except (AwayError, SourceError) as exc:
-            self._wait_for(exc)
+            self._wait_for(exc, State.STANDBY if isinstance(exc, SlotInUseError) else state)
+            return None
+        except SinkError as exc:  # the producer broke while we polled it; a new one is not "away"
+            self._sink.reset()
+            self._recover(exc, time.monotonic())
             return None
         if stream is not None:
             self._may_wait = True  # --no-wait is about the start
@@ -122,14 +131,13 @@ class Relay:
                     raise
         return None
 
-    def _wait_for(self, exc: RelayError) -> None:
+    def _wait_for(self, exc: RelayError, state: State) -> None:
         if not self._may_wait:
             raise AwayError(
                 exc.message, remedy=exc.remedy or "try again later, or let the relay wait: without --no-wait"
             )
-        standby = isinstance(exc, SlotInUseError)
-        self._enter(State.STANDBY if standby else State.WAITING, exc.message)
-        self._pause(_STANDBY_SECONDS if standby else self._wait_seconds)
+        self._enter(state, exc.message)
+        self._pause(_STANDBY_SECONDS if state is State.STANDBY else self._wait_seconds)
         self._wait_seconds = min(self._wait_seconds * 2, _LONGEST_WAIT_SECONDS)
 
     def _pause(self, seconds: float) -> None:
@@ -148,7 +156,8 @@ class Relay:
             self._on_streaming()
             self._conclude(session, session.run())
         except RecordRefusedError:
-            session.part(_REFUSAL_DRAIN_SECONDS)  # what was delivered is confirmed; the refused one is not
+            with suppress(SourceError, SinkError):  # the operator has to hear of the record, whatever else happens
+                session.part(_REFUSAL_DRAIN_SECONDS)  # what was delivered is confirmed; the refused one is not
             raise
         except (SourceError, SinkError) as exc:
             lost = exc
@@ -166,13 +175,21 @@ class Relay:
                 self._enter(State.WAITING, "Postgres is shutting down")
                 session.part(_LEAVE_SECONDS)
             case End.RELEASED:
+                self._released = True
                 self._enter(State.RELEASED, f"line closed: {self._sink.error or 'the broker acknowledges nothing'}")
             case End.REFRESH:
                 session.part(0)
 
     def _part_for_good(self, session: Session) -> None:
         self._enter(State.STOPPING)
-        left = session.part(self._timing.drain)
+        try:
+            left = session.part(self._timing.drain)
+        except (SourceError, SinkError) as exc:
+            raise DrainError(
+                f"stopped before Postgres had heard the last confirmation: {exc.message}; what it has not heard of is"
+                " published again at the next start",
+                remedy="nothing is lost",
+            ) from exc
         if left:
             raise DrainError(
                 f"stopped with {left} records unacknowledged after {self._timing.drain:g} s: they will be published"

@@ -31,6 +31,8 @@ _GULP_FRAMES = 500  # between two looks at the producer: about 8 ms of work
 _BEHIND_US = 50_000  # a transaction sent later than this after its commit: we are behind, so gather
 _NAP_SECONDS = 0.005  # while behind, on an empty socket: the walsender then sends in bulk instead of row by row
 _FLUSH_SECONDS = 0.001  # caught up: send at once and wait for the report
+_FULL_SECONDS = 0.005
+_HOLD_SECONDS = 0.05
 _HANDSHAKE_SECONDS = 5.0
 _LARGE_FRAME_BYTES = 16 << 20  # libpq's buffer stays grown after such a frame until the line is closed
 
@@ -166,7 +168,7 @@ class Session:
         """Behind: gather. Caught up: send at once. Nothing open: sleep on the socket until the next clock."""
         window = self._intake.window
         if window.is_full:
-            return self._sink.poll(0.05)
+            return self._sink.flush(self._patience(now, _FULL_SECONDS))  # nothing more can join what lingers
         if more:
             return self._sink.poll(0)
         if not window.record_count:
@@ -175,8 +177,11 @@ class Session:
         if self._intake.lag_us > _BEHIND_US:
             time.sleep(_NAP_SECONDS)
             return self._sink.poll(0)
-        patience = _FLUSH_SECONDS if now - self._settled_at < self._timing.hold else 0.05
-        return self._sink.flush(patience)
+        return self._sink.flush(self._patience(now, _FLUSH_SECONDS))
+
+    def _patience(self, now: float, seconds: float) -> float:
+        """While we hold there is no hurry, and no sense in turning a thousand times a second."""
+        return seconds if now - self._settled_at < self._timing.hold else _HOLD_SECONDS
 
     # -- settling and confirming
 

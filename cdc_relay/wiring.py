@@ -48,7 +48,7 @@ def run_relay(config: RelayConfig, *, stop: Stop, wait: bool = True) -> None:
             stream,
             Intake(router, window),
             sink=sink,
-            lot=RefusingLot(),
+            lot=RefusingLot(config.source.slot),
             check=lambda: helper.submit(source.check),
             server_is_leaving=lambda: source.server_is_leaving,
             stats=stats,

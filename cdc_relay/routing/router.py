@@ -105,6 +105,7 @@ class Plan:
             f"{self.outbox.label} has no column {names} in the stream",
             f"add the column to the table (and to the publication's column list), or map another one under"
             f" outboxes[].columns: {names}",
+            True,
         )
 
 
@@ -132,12 +133,18 @@ class _TopicCache:
         columns = ", ".join(self._template.columns)
         topic = self._template.render(values)
         if topic is None:
-            return Failure("null_in_topic", f"column {columns} is NULL and names the topic", f"give {columns} a value")
+            return Failure(
+                "null_in_topic",
+                f"column {columns} is NULL and names the topic",
+                f"let the writer give {columns} a value",
+                True,
+            )
         if not _LEGAL_TOPIC.fullmatch(topic) or topic in (".", ".."):
             return Failure(
                 "illegal_topic",
                 f"column {columns} makes a topic name that Kafka does not allow",
-                "use letters, digits, '.', '_' and '-' only, 249 characters at most",
+                "let the writer use letters, digits, '.', '_' and '-' only, 249 characters at most",
+                True,
             )
         return topic
 

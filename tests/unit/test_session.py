@@ -47,7 +47,7 @@ class Rig:
             self.stream,
             self.intake,
             sink=self.sink,
-            lot=RefusingLot(),
+            lot=RefusingLot("s"),
             check=self.checks,
             server_is_leaving=lambda: self.leaving,
             stats=self.stats,
