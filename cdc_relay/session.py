@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import structlog
 
 from cdc_relay.delivery.intake import Intake
-from cdc_relay.errors import AwayError, SourceError
+from cdc_relay.errors import AwayError, RecordRefusedError, SourceError
 from cdc_relay.model import Failure, Record
 from cdc_relay.parking.lot import Lot, Reject
 from cdc_relay.protocol import wire
@@ -109,6 +109,7 @@ class Session:
         self._idle_lsn_under_check = 0
         self._parking: list[tuple[Future[None], list[Reject]]] = []
         self._rejects: list[Reject] = []
+        self._refused: list[Reject] = []
 
     def run(self) -> End:
         while True:
@@ -119,9 +120,10 @@ class Session:
     def part(self, drain_seconds: float) -> int:
         """Hand out nothing new, drain, and make sure that Postgres has heard the last confirmation; what is left."""
         deadline = self._clock() + drain_seconds
-        while self._intake.window.record_count and self._clock() < deadline:
+        while self._intake.window.record_count > self._stuck_count and self._clock() < deadline:
             self._settle(self._sink.flush(0.05))
-            self._tend_parking()
+            if not self._refused:
+                self._tend_parking()
             self._report_if_due(self._clock())
         self._shake_hands(self._clock() + _HANDSHAKE_SECONDS)
         return self._intake.window.record_count
@@ -203,10 +205,21 @@ class Session:
             self._rejects = []
         while self._parking and self._parking[0][0].done():
             future, rejects = self._parking.pop(0)
-            future.result()
+            try:
+                future.result()
+            except RecordRefusedError:
+                self._refused = rejects
+                raise
             for reject in rejects:
                 self._intake.settle(reject.ticket)
             self._settled_at = self._clock()
+
+    @property
+    def _stuck_count(self) -> int:
+        """After a refusal nothing is parked any more: the first one is what the operator has to hear of."""
+        if not self._refused:
+            return 0
+        return len(self._refused) + len(self._rejects) + sum(len(rejects) for _, rejects in self._parking)
 
     def _report_if_due(self, now: float) -> None:
         if self._intake.reply_is_due or now >= self._status_at:

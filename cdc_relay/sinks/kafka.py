@@ -15,13 +15,14 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 from cdc_relay.errors import AwayError, ConfigError, SinkError
 from cdc_relay.model import Failure, Record, Ticket
 from cdc_relay.sinks.sink import Reports
-from cdc_relay.sinks.verdicts import describe
+from cdc_relay.sinks.verdicts import QUEUE_TOO_SMALL, describe
 
 __all__ = ["KafkaSink", "producer_properties"]
 
 _PROBE_SECONDS = 5.0
 _RESET_SECONDS = 5.0
 _REPETITION = re.compile(r" \(after [^()]*(\([^()]*\)[^()]*)*\)")  # how often and when: another text each time
+_FATAL = (KafkaException, SystemError)  # flush() of confluent-kafka 2.16 loses the exception: "NULL without setting"
 _PURGED = (KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT)
 
 # What the relay's promises rest on; the configuration refuses anything weaker.
@@ -97,7 +98,7 @@ class KafkaSink:
 
     def close(self) -> None:
         """Whatever is still open is given up: the slot has it."""
-        with suppress(KafkaException):  # a producer that broke just now has nothing to add
+        with suppress(*_FATAL):  # a producer that broke just now has nothing to add
             self._producer.purge()
             self._producer.poll(0)
 
@@ -116,18 +117,18 @@ class KafkaSink:
             self._producer.purge()
             while len(self._producer) and time.monotonic() < deadline:
                 self._producer.poll(0.05)
-        except KafkaException:
+        except _FATAL:
             return False
         return not len(self._producer)
 
-    def _break(self, exc: KafkaException) -> SinkError:
+    def _break(self, exc: Exception) -> SinkError:
         self._broken = _text(exc)
         return SinkError(f"the Kafka producer broke: {self._broken}")
 
     def _serve(self, call: Callable[[float], Any], timeout_seconds: float) -> Reports:
         try:
             call(timeout_seconds)
-        except KafkaException as exc:
+        except _FATAL as exc:
             raise self._break(exc) from exc
         if self._broken:  # a report or error_cb said so; nothing that came with it is a verdict on a record
             raise SinkError(f"the Kafka producer broke: {self._broken}")
@@ -157,9 +158,16 @@ class KafkaSink:
         try:
             self._produce(topic, value, key, partition, report, timestamp=timestamp_ms, headers=headers)
         except BufferError:
-            return False
+            return self._give_up_if_hopeless(ticket)
         except KafkaException as exc:
             self._refuse(ticket, exc)
+        return True
+
+    def _give_up_if_hopeless(self, ticket: Ticket) -> bool:
+        """librdkafka says "full" of an empty queue when one record is larger than all of it."""
+        if len(self._producer):
+            return False
+        self._failed.append((ticket, QUEUE_TOO_SMALL))
         return True
 
     def _catch_up(self) -> None:

@@ -6,7 +6,7 @@ from confluent_kafka import KafkaError
 
 from cdc_relay.model import Failure
 
-__all__ = ["describe"]
+__all__ = ["QUEUE_TOO_SMALL", "describe"]
 
 _TOO_LARGE = (
     "raise message.max.bytes under sink.kafka and max.message.bytes of the topic (or message.max.bytes of the"
@@ -27,6 +27,12 @@ _REMEDIES = {
     KafkaError.CLUSTER_AUTHORIZATION_FAILED: "give the relay's principal the ACL IdempotentWrite on the cluster",
     KafkaError.INVALID_RECORD: "the topic accepts no such record: a compacted topic needs a key",
 }
+
+QUEUE_TOO_SMALL = Failure(
+    "queue_too_small",
+    "the record is larger than the producer's whole queue",
+    "raise queue.buffering.max.kbytes under sink.kafka, or remove it",
+)
 
 
 def describe(error: KafkaError) -> Failure:
