@@ -181,6 +181,8 @@ class KafkaSink:
         self._failed.append((ticket, describe(error)))
 
     def _on_error(self, error: KafkaError) -> None:
+        if error.code() == KafkaError._ALL_BROKERS_DOWN and self.error:
+            return  # a summary: what came before it has the cause
         self.error = _REPETITION.sub("", error.str())
         if _is_fatal(error):
             self._broken = self.error
