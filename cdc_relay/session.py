@@ -105,6 +105,7 @@ class Session:
         self._turned_at = self._heard_at = self._settled_at = now
         self._status_at = now  # the first one at once: flush 0, so that the server knows we are here
         self._check_at = now + timing.check
+        self._confirmed = False  # the first confirmation does not wait for the clock: a short session must get on too
         self._checking: Future[Any] | None = None
         self._idle_lsn_under_check = 0
         self._parking: list[tuple[Future[None], list[Reject]]] = []
@@ -156,6 +157,7 @@ class Session:
                     self._heard_at = self._clock()
                 return window.is_full
             outcome = take(frame)
+            frame = None  # a very large one must not live on beside the producer's copy of it
             if outcome is None:
                 continue
             routed, ticket = outcome
@@ -222,7 +224,8 @@ class Session:
         return len(self._refused) + len(self._rejects) + sum(len(rejects) for _, rejects in self._parking)
 
     def _report_if_due(self, now: float) -> None:
-        if self._intake.reply_is_due or now >= self._status_at:
+        first = self._intake.ledger.safe_lsn and not self._confirmed
+        if first or self._intake.reply_is_due or now >= self._status_at:
             self._intake.reply_is_due = False
             # A server with nothing to say answers only when asked: ask in time to tell silence from death.
             self._report(reply_requested=now - self._heard_at > self._timing.silence / 2)
@@ -230,9 +233,9 @@ class Session:
 
     def _report(self, *, reply_requested: bool) -> None:
         ledger = self._intake.ledger
-        self._stream.send_status(
-            write_lsn=ledger.received_lsn, flush_lsn=ledger.report(), reply_requested=reply_requested
-        )
+        flush_lsn = ledger.report()
+        self._stream.send_status(write_lsn=ledger.received_lsn, flush_lsn=flush_lsn, reply_requested=reply_requested)
+        self._confirmed = flush_lsn > 0
 
     def _shake_hands(self, deadline: float) -> None:
         """Closing with unread data loses the last confirmation, so read and discard until the server has answered it.

@@ -13,7 +13,7 @@ class State(StrEnum):
     WAITING = "waiting"  # Postgres or the broker is away
     STANDBY = "standby"  # another process reads the slot
     STREAMING = "streaming"
-    HOLDING = "holding"  # the window is full and nothing is acknowledged
+    HOLDING = "holding"  # records are open and nothing has been acknowledged for some seconds
     RELEASED = "released"  # held too long: the line is closed until the broker answers
     STOPPING = "stopping"
 

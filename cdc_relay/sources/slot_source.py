@@ -6,6 +6,7 @@ Owns the catalog connection. Every call may block within limits; nothing here to
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -80,9 +81,13 @@ class SlotSource:
 
     def check(self) -> Checkup:
         """RefusedError when the publication changed under us or when we have become a synchronous standby."""
-        facts = self._facts()
+        try:
+            facts = self._facts()
+            self._refuse_to_be_waited_for(facts)
+        except AwayError:
+            self._notice_leaving()
+            raise
         self._compare(facts)
-        self._refuse_to_be_waited_for(facts)
         return Checkup(facts.lag_bytes)
 
     def fileno(self) -> int | None:
@@ -94,12 +99,18 @@ class SlotSource:
         if self._line is None or not self._line.is_broken():
             return
         self.close()
-        self.server_is_leaving = is_rejecting(self._catalog_conninfo)
+        self._notice_leaving()
+        if not self.server_is_leaving:
+            with suppress(AwayError, RefusedError, SourceError):  # the next check says why, if it lasts
+                self._catalog()  # listen again at once: the next goodbye may come any moment
 
     def close(self) -> None:
         if self._line is not None:
             self._line.close()
             self._line = None
+
+    def _notice_leaving(self) -> None:
+        self.server_is_leaving = is_rejecting(self._catalog_conninfo)
 
     def _catalog(self) -> Line:
         if self._line is None:

@@ -53,7 +53,7 @@ def drain_with_relay(ground: Ground, slot: str, row_count: int) -> Drain:
     if code != 0 or seen != before + row_count:
         raise SystemExit(f"the relay ended with {code} and delivered {seen - before} of {row_count}:\n{relay.stderr}")
     return Drain(
-        per_second=(row_count - (first_seen - before)) / (last - first),
+        per_second=(row_count - (first_seen - before)) / max(last - first, 0.02),
         cpu_us_per_event=(cpu.user + cpu.system) / row_count * 1e6,
         peak_rss_mb=rss / 1e6,
         first_record_seconds=first - started,
