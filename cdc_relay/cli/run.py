@@ -28,7 +28,11 @@ __all__ = ["run_command"]
     "--log-format", type=click.Choice(["console", "json"]), default=None, help="Default: console on a terminal."
 )
 @click.option(
-    "--log-level", type=click.Choice(["debug", "info", "warning", "error"]), default="info", show_default=True
+    "--log-level",
+    type=click.Choice(["debug", "info", "warning", "error"]),
+    default="info",
+    show_default=True,
+    help="The least that is said on stderr.",
 )
 def run_command(config_path: Path, no_wait: bool, log_format: str | None, log_level: str) -> None:
     """Read the slot and publish to Kafka until told to stop.

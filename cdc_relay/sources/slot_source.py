@@ -6,9 +6,11 @@ Owns the catalog connection. Every call may block within limits; nothing here to
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import TypeVar
 
 from cdc_relay.errors import AwayError, RefusedError, SourceError
 from cdc_relay.protocol.lsn import format_lsn
@@ -19,6 +21,8 @@ from cdc_relay.sources.slot import SlotStream, start_stream
 
 __all__ = ["Checkup", "SlotSource"]
 
+
+T = TypeVar("T")
 
 _STATEMENT_LIMIT_SECONDS = 10
 
@@ -118,20 +122,22 @@ class SlotSource:
             self._line.query(f"SET statement_timeout = '{_STATEMENT_LIMIT_SECONDS}s'")
         return self._line
 
-    def _facts(self) -> Facts:
-        tables = [(outbox.schema, outbox.name) for outbox in self._wanted.outboxes]
+    def _ask(self, question: Callable[[Line], T]) -> T:
         try:
-            return read_facts(
-                self._catalog(), slot=self._wanted.slot, publication=self._wanted.publication, tables=tables
-            )
+            return question(self._catalog())
         except SourceError as exc:
             self.close()
             raise AwayError(f"Postgres' catalog could not be read: {exc.message}") from exc
 
+    def _facts(self) -> Facts:
+        slot, publication = self._wanted.slot, self._wanted.publication
+        tables = [(outbox.schema, outbox.name) for outbox in self._wanted.outboxes]
+        return self._ask(lambda line: read_facts(line, slot=slot, publication=publication, tables=tables))
+
     def _refuse_to_be_waited_for(self, facts: Facts) -> None:
         """The setting tells it at once; sync_state only after a confirmation, and to roles that may read all stats."""
         name, setting = self._wanted.application_name, facts.synchronous_standby_names
-        sync_state = read_sync_state(self._catalog(), self._backend_pid)
+        sync_state = self._ask(lambda line: read_sync_state(line, self._backend_pid))
         if names_us_as_standby(setting, name) or sync_state not in ("", "async"):
             refuse([standby_finding(name, setting)])
 
