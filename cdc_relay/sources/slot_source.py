@@ -85,13 +85,10 @@ class SlotSource:
 
     def check(self) -> Checkup:
         """RefusedError when the publication changed under us or when we have become a synchronous standby."""
-        try:
-            facts = self._facts()
-            self._refuse_to_be_waited_for(facts)
-        except AwayError:
-            self._notice_leaving()
-            raise
+        facts = self._look_again()
         self._compare(facts)
+        if self._is_waited_for(facts):
+            refuse([standby_finding(self._wanted.application_name, facts.synchronous_standby_names)])
         return Checkup(facts.lag_bytes)
 
     def fileno(self) -> int | None:
@@ -134,12 +131,19 @@ class SlotSource:
         tables = [(outbox.schema, outbox.name) for outbox in self._wanted.outboxes]
         return self._ask(lambda line: read_facts(line, slot=slot, publication=publication, tables=tables))
 
-    def _refuse_to_be_waited_for(self, facts: Facts) -> None:
+    def _look_again(self) -> Facts:
+        """While the stream is healthy a catalog that cannot be read is only away, whatever the reason."""
+        try:
+            return self._facts()
+        except (AwayError, RefusedError) as exc:
+            self._notice_leaving()
+            raise AwayError(exc.message, remedy=exc.remedy) from exc
+
+    def _is_waited_for(self, facts: Facts) -> bool:
         """The setting tells it at once; sync_state only after a confirmation, and to roles that may read all stats."""
-        name, setting = self._wanted.application_name, facts.synchronous_standby_names
-        sync_state = self._ask(lambda line: read_sync_state(line, self._backend_pid))
-        if names_us_as_standby(setting, name) or sync_state not in ("", "async"):
-            refuse([standby_finding(name, setting)])
+        if names_us_as_standby(facts.synchronous_standby_names, self._wanted.application_name):
+            return True
+        return self._ask(lambda line: read_sync_state(line, self._backend_pid)) not in ("", "async")
 
     def _compare(self, facts: Facts) -> None:
         now = _Sighting(facts.fingerprint, facts.wal_lsn, time.time())
