@@ -33,6 +33,7 @@ _NAP_SECONDS = 0.005  # while behind, on an empty socket: the walsender then sen
 _FLUSH_SECONDS = 0.001  # caught up: send at once and wait for the report
 _FULL_SECONDS = 0.005
 _HOLD_SECONDS = 0.05
+_COMMIT_SECONDS = 0.2
 _HANDSHAKE_SECONDS = 5.0
 _LARGE_FRAME_BYTES = 16 << 20  # libpq's buffer stays grown after such a frame until the line is closed
 
@@ -121,6 +122,7 @@ class Session:
     def part(self, drain_seconds: float) -> int:
         """Hand out nothing new, drain, and make sure that Postgres has heard the last confirmation; what is left."""
         deadline = self._clock() + drain_seconds
+        self._read_to_commit(self._clock() + min(drain_seconds, _COMMIT_SECONDS))
         while self._intake.window.record_count > self._stuck_count and self._clock() < deadline:
             self._settle(self._sink.flush(0.05))
             if not self._refused:
@@ -236,6 +238,17 @@ class Session:
         flush_lsn = ledger.report()
         self._stream.send_status(write_lsn=ledger.received_lsn, flush_lsn=flush_lsn, reply_requested=reply_requested)
         self._confirmed = flush_lsn > 0
+
+    def _read_to_commit(self, deadline: float) -> None:
+        """A transaction of which only the Commit is unread would be delivered again whole: read that much."""
+        while self._intake.ledger.in_transaction and self._clock() < deadline:
+            frame = self._stream.read()
+            if frame is None:
+                time.sleep(_NAP_SECONDS)
+            elif self._intake.is_row(frame):
+                return  # half read: it comes again whole, and this frame with it
+            else:
+                self._intake.take(frame)
 
     def _shake_hands(self, deadline: float) -> None:
         """Closing with unread data loses the last confirmation, so read and discard until the server has answered it.

@@ -18,6 +18,8 @@ from cdc_relay.routing.router import Plan, Router, Values
 
 __all__ = ["Intake", "Outcome"]
 
+_INSERT = ord("I")
+
 Outcome = tuple[Record | Failure, Ticket]
 
 
@@ -68,6 +70,11 @@ class Intake:
             return self._take_insert(message)
         self._take_other(message, wire.parse_xlog_header(frame))
         return None
+
+    @staticmethod
+    def is_row(frame: bytes | memoryview) -> bool:
+        """Whether taking the frame could open a record."""
+        return len(frame) > wire.PAYLOAD_OFFSET and frame[0] == wire.XLOG_DATA and frame[wire.PAYLOAD_OFFSET] == _INSERT
 
     def settle(self, ticket: Ticket) -> None:
         self.window.release(ticket.size_bytes)

@@ -262,3 +262,21 @@ def test_a_parked_record_is_settled_when_it_is_durable_and_not_before() -> None:
     lot.future.set_result(None)
     rig.run_until(3)
     assert rig.confirmed == 100
+
+
+def test_a_stop_between_the_last_row_and_its_commit_confirms_the_transaction() -> None:
+    rig = Rig(*transaction(100, 1)[:-1], answer=frames.keepalive(100))
+    rig.turn(2)
+    rig.sink.eager = True
+    rig.stream.frames.append(frames.commit(100))
+    assert rig.session.part(30) == 0
+    assert rig.confirmed == 100
+
+
+def test_a_stop_in_the_middle_of_a_transaction_hands_out_nothing_more_of_it() -> None:
+    rig = Rig(*transaction(100, 1)[:-1], answer=frames.keepalive(100))
+    rig.turn(2)
+    rig.sink.eager = True
+    rig.stream.frames.extend([row(2), frames.commit(100)])
+    rig.session.part(30)
+    assert (len(rig.sink.published), rig.confirmed) == (1, 0)
