@@ -43,7 +43,7 @@ class Stream(Protocol):
 
     def send_status(self, *, write_lsn: int, flush_lsn: int, reply_requested: bool = False) -> None: ...
 
-    def wait(self, timeout_seconds: float, stop: Stop) -> None: ...
+    def wait(self, timeout_seconds: float, stop: Stop | None = None) -> None: ...
 
     def close(self) -> None: ...
 
@@ -244,7 +244,7 @@ class Session:
         while self._intake.ledger.in_transaction and self._clock() < deadline:
             frame = self._stream.read()
             if frame is None:
-                time.sleep(_NAP_SECONDS)
+                self._stream.wait(_NAP_SECONDS)
             elif self._intake.is_row(frame):
                 return  # half read: it comes again whole, and this frame with it
             else:
@@ -259,7 +259,7 @@ class Session:
             self._report(reply_requested=True)
             while (frame := self._stream.read()) is None or frame[0] != wire.KEEPALIVE:
                 if frame is None:
-                    self._stream.wait(0.1, self._stop)
+                    self._stream.wait(0.1)
                 if self._clock() > deadline:
                     log.warning("no_goodbye", consequence="records confirmed last may be delivered again")
                     return

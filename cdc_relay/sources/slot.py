@@ -84,9 +84,10 @@ class SlotStream:
         except PsycopgError as exc:
             raise SourceError(f"the replication line broke: {' '.join(str(exc).split())}") from exc
 
-    def wait(self, timeout_seconds: float, stop: Stop) -> None:
+    def wait(self, timeout_seconds: float, stop: Stop | None = None) -> None:
         """Until there is something to read, or a wish to stop, or the time is over."""
-        select.select([self._pgconn.socket, stop.fileno()], [], [], timeout_seconds)
+        sockets = [self._pgconn.socket] if stop is None else [self._pgconn.socket, stop.fileno()]
+        select.select(sockets, [], [], timeout_seconds)
 
     def close(self) -> None:
         self._line.close()

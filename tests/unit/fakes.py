@@ -49,7 +49,7 @@ class FakeStream:
         if reply_requested and self._answer is not None:
             self.frames.append(self._answer)
 
-    def wait(self, timeout_seconds: float, stop: Stop) -> None:
+    def wait(self, timeout_seconds: float, stop: Stop | None = None) -> None:
         self._clock.now += timeout_seconds
 
     def close(self) -> None:
