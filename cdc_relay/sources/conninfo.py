@@ -56,7 +56,4 @@ def _line_defaults(theirs: dict[str, str], silence_seconds: float) -> dict[str, 
     if "service" in theirs or "PGSERVICE" in os.environ:
         return {}
     defaults = {"keepalives": "1", "keepalives_idle": "5", "keepalives_interval": "2", "keepalives_count": "3"}
-    defaults["tcp_user_timeout"] = str(int(silence_seconds * 1000))
-    if "PGCONNECT_TIMEOUT" not in os.environ:
-        defaults["connect_timeout"] = "10"
-    return defaults
+    return defaults | {"tcp_user_timeout": str(int(silence_seconds * 1000))}

@@ -1,25 +1,30 @@
 """A Postgres connection on psycopg.pq in which every wait has a limit, and every failure one of our own errors.
 
-psycopg's high-level connection has no replication mode and no client-side time limit; this is the little that we need.
+psycopg makes the connection; its high-level interface has no replication mode and no client-side time limit, so what
+follows speaks to psycopg.pq.
 A Line belongs to one thread at a time.
 """
 
 from __future__ import annotations
 
+import os
 import re
 import select
 import time
 from collections.abc import Sequence
 
+import psycopg
 from psycopg import Error as PsycopgError
 from psycopg import pq
 
 from cdc_relay.errors import AwayError, RefusedError, SourceError
+from cdc_relay.sources.knock import CANNOT_CONNECT_NOW, Place, knock
 
-__all__ = ["Line", "QueryError", "Rows", "is_rejecting"]
+__all__ = ["Line", "QueryError", "Rows"]
 
 Rows = list[tuple[str | None, ...]]
 
+_CONNECT_SECONDS = "10"
 _SERVER_SENT = re.compile(r"\w+:  \S")  # libpq prints the server's severity, a colon and two blanks in any language
 _CROWDED = re.compile(r'too many (clients|connections)|connection slots are reserved|exceeds "?max_wal_senders')
 _FINISHED = (pq.ExecStatus.COMMAND_OK, pq.ExecStatus.TUPLES_OK, pq.ExecStatus.COPY_BOTH)
@@ -36,26 +41,30 @@ class QueryError(SourceError):
 class Line:
     """Open with `Line.open`; `query` for SQL; the slot stream takes over `pgconn` after `start_copy`."""
 
-    def __init__(self, pgconn: pq.abc.PGconn) -> None:
-        self.pgconn = pgconn
-        pgconn.nonblocking = 1
+    def __init__(self, connection: psycopg.Connection[tuple[object, ...]]) -> None:
+        self._connection = connection  # made by psycopg, which waits without keeping the other threads from running
+        self.pgconn = connection.pgconn
+        self.pgconn.nonblocking = 1
 
     @classmethod
     def open(cls, conninfo: str) -> Line:
         """Blocks for connect_timeout per host at most. AwayError: try again; RefusedError: Postgres said no.
 
-        A refusal must be said twice, with a server that is up in between: "starting up" is not for good.
+        A refusal must be said twice: "starting up" is not for good.
         """
-        raw = conninfo.encode()
+        os.environ.setdefault("PGCONNECT_TIMEOUT", _CONNECT_SECONDS)  # weaker than a DSN or a service file
         for _ in range(2):
-            pgconn = pq.PGconn.connect(raw)
-            if pgconn.status == pq.ConnStatus.OK:
-                return cls(pgconn)
-            message, needs_password = _clean(pgconn.get_error_message()), pgconn.needs_password
-            pgconn.finish()
-            if not (needs_password or _is_refusal(message)) or pq.PGconn.ping(raw) != pq.Ping.OK:
-                raise AwayError(f"Postgres is not reachable: {message}", remedy=_away_remedy(message))
+            try:
+                return cls(psycopg.Connection.connect(conninfo, autocommit=True))
+            except psycopg.Error as exc:
+                message = _clean(str(exc))
+                if not _is_refusal(exc):
+                    raise AwayError(f"Postgres is not reachable: {message}", remedy=_away_remedy(message)) from None
         raise RefusedError(f"Postgres refused the connection: {message}", remedy=_connect_remedy(message))
+
+    @property
+    def place(self) -> Place:
+        return _place(self.pgconn)
 
     @property
     def backend_pid(self) -> int:
@@ -86,7 +95,7 @@ class Line:
         return self.pgconn.status != pq.ConnStatus.OK
 
     def close(self) -> None:
-        self.pgconn.finish()
+        self._connection.close()
 
     def _run(self, sql: str, params: Sequence[str | None], timeout_seconds: float) -> pq.abc.PGresult:
         deadline = time.monotonic() + timeout_seconds
@@ -129,11 +138,6 @@ class Line:
         return QueryError(text, state.decode())
 
 
-def is_rejecting(conninfo: str) -> bool:
-    """Whether the server is there but takes nobody in: it is shutting down, or starting."""
-    return pq.PGconn.ping(conninfo.encode()) == pq.Ping.REJECT
-
-
 def _text(value: bytes | None) -> str | None:
     return None if value is None else value.decode("utf-8", "replace")
 
@@ -142,9 +146,19 @@ def _clean(message: str) -> str:
     return " ".join(message.split()) if not _SERVER_SENT.search(message) else re.sub(r"\s*\n\s*", "; ", message.strip())
 
 
-def _is_refusal(message: str) -> bool:
-    """Whether the server itself said no. libpq hides a failed connection's SQLSTATE; its ping tells what it means."""
-    return bool(_SERVER_SENT.search(message)) and not _CROWDED.search(message)
+def _is_refusal(exc: psycopg.Error) -> bool:
+    """Whether the server itself said no, and would say so again."""
+    message, pgconn = str(exc), exc.pgconn
+    if pgconn is None or _CROWDED.search(message):
+        return False
+    if not (pgconn.needs_password or _SERVER_SENT.search(message)):
+        return False
+    return knock(_place(pgconn)) not in (None, CANNOT_CONNECT_NOW)
+
+
+def _place(pgconn: pq.abc.PGconn) -> Place:
+    host = (pgconn.hostaddr or pgconn.host or b"").decode()
+    return Place(host, int(pgconn.port or b"5432"), (pgconn.user or b"").decode(), (pgconn.db or b"").decode())
 
 
 def _away_remedy(message: str) -> str:

@@ -15,7 +15,8 @@ from typing import TypeVar
 from cdc_relay.errors import AwayError, RefusedError, SourceError
 from cdc_relay.protocol.lsn import format_lsn
 from cdc_relay.sources.catalog import Facts, Fingerprint, read_facts, read_sync_state
-from cdc_relay.sources.line import Line, is_rejecting
+from cdc_relay.sources.knock import CANNOT_CONNECT_NOW, Place, knock
+from cdc_relay.sources.line import Line
 from cdc_relay.sources.preflight import Wanted, find_problems, names_us_as_standby, refuse, standby_finding
 from cdc_relay.sources.slot import SlotStream, start_stream
 
@@ -57,13 +58,15 @@ class SlotSource:
         self._replication_conninfo = replication_conninfo
         self._wal_sender_timeout_seconds = wal_sender_timeout_seconds
         self._line: Line | None = None
+        self._place: Place | None = None  # where the catalog connection went last
         self._backend_pid = 0
         self._seen: _Sighting | None = None
         self.server_is_leaving = False  # written by the helper thread, read by the loop
 
     def preflight(self) -> None:
-        """Refuse what is wrong before anything is read."""
+        """Refuse what is wrong before anything is read. On a new connection: the old one may be dead, or elsewhere."""
         self.server_is_leaving = False
+        self.close()
         facts = self._facts()
         refuse(find_problems(facts, self._wanted))
         self._compare(facts)
@@ -111,11 +114,12 @@ class SlotSource:
             self._line = None
 
     def _notice_leaving(self) -> None:
-        self.server_is_leaving = is_rejecting(self._catalog_conninfo)
+        self.server_is_leaving = self._place is not None and knock(self._place) == CANNOT_CONNECT_NOW
 
     def _catalog(self) -> Line:
         if self._line is None:
             self._line = Line.open(self._catalog_conninfo)
+            self._place = self._line.place
             self._line.query(f"SET statement_timeout = '{_STATEMENT_LIMIT_SECONDS}s'")
         return self._line
 
