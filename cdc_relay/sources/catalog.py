@@ -38,7 +38,7 @@ class TableFacts:
     """A configured table and how the publication has it. `member` changes when the table is taken out and put back."""
 
     partitioned: bool
-    logged: bool  # False: unlogged, so not in the WAL at all
+    logged: bool  # False: it, or a partition of it, is unlogged, so not in the WAL at all
     under_root: bool  # a partition whose changes the publication shows under its root's name
     columns: tuple[str, ...]
     member: str  # "" when the publication does not have the table
@@ -46,7 +46,7 @@ class TableFacts:
     column_list: tuple[str, ...]  # () = every column
 
 
-Fingerprint = tuple[PublicationFacts | None, tuple[tuple[str, str, str, tuple[str, ...]], ...]]
+Fingerprint = tuple[PublicationFacts | None, tuple[tuple[str, str, str, tuple[str, ...], bool, bool], ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,10 @@ class Facts:
     @property
     def fingerprint(self) -> Fingerprint:
         """Whatever, if it changed, means that rows of a configured outbox may have been skipped."""
-        tables = sorted((".".join(name), t.member, t.row_filter, t.column_list) for name, t in self.tables.items())
+        tables = sorted(
+            (".".join(name), table.member, table.row_filter, table.column_list, table.logged, table.under_root)
+            for name, table in self.tables.items()
+        )
         return self.publication, tuple(tables)
 
     @property
@@ -82,7 +85,10 @@ SELECT plugin, database, two_phase, temporary, wal_status, coalesce(confirmed_fl
 """
 _PUBLICATION = "SELECT oid, puballtables, pubinsert, pubviaroot FROM pg_publication WHERE pubname = $1"
 _TABLE = """
-SELECT c.relkind = 'p', c.relpersistence = 'p',
+SELECT c.relkind = 'p',
+       c.relpersistence = 'p' AND NOT EXISTS (
+         SELECT FROM pg_partition_tree(c.oid) leaf JOIN pg_class lc ON lc.oid = leaf.relid
+          WHERE leaf.isleaf AND lc.relpersistence <> 'p'),
        c.relispartition AND p.pubviaroot AND (p.puballtables OR EXISTS (
          SELECT FROM pg_partition_ancestors(c.oid) AS root(oid)
            JOIN pg_class rc ON rc.oid = root.oid
