@@ -112,7 +112,8 @@ def _table_problems(facts: Facts, table: TableFacts | None, outbox: Outbox, publ
         )
     if not table.logged:
         yield Finding(
-            f"table {outbox.label} is unlogged: its rows never reach the WAL", f"ALTER TABLE {outbox.label} SET LOGGED"
+            f"table {outbox.label} (or a partition of it) is unlogged: such rows never reach the WAL",
+            f"ALTER TABLE {outbox.label} SET LOGGED",
         )
     if facts.publication is not None:
         yield from _membership_problems(facts.publication.via_root, table, outbox, publication)
