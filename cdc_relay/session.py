@@ -39,6 +39,8 @@ _LARGE_FRAME_BYTES = 16 << 20  # libpq's buffer stays grown after such a frame u
 
 
 class Stream(Protocol):
+    is_receiving: bool  # bytes had arrived when `read` last found no whole frame
+
     def read(self) -> bytes | memoryview | None: ...
 
     def send_status(self, *, write_lsn: int, flush_lsn: int, reply_requested: bool = False) -> None: ...
@@ -155,7 +157,7 @@ class Session:
         for count in range(_GULP_FRAMES):
             frame = None if window.is_full else read()
             if frame is None:
-                if count or window.is_full:  # while we do not listen, silence says nothing
+                if count or window.is_full or self._stream.is_receiving:  # unheard while we do not listen is no silence
                     self._heard_at = self._clock()
                 return window.is_full
             outcome = take(frame)

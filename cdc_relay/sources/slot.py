@@ -39,12 +39,18 @@ _IN_USE, _NO_SUCH_OBJECT, _NOT_IN_STATE, _NO_RIGHT = "55006", "42704", "55000", 
 
 
 class SlotStream:
-    """A started stream. Every method returns at once, but for `wait`."""
+    """A started stream. Every method returns at once, but for `wait`.
+
+    `is_receiving`: bytes had arrived at the last look, perhaps not yet a whole frame: 100 MB take their time.
+    """
 
     def __init__(self, line: Line) -> None:
         self._line = line
         self._pgconn = line.pgconn
         self._get_copy_data = line.pgconn.get_copy_data
+        self._socket_poll = select.poll()
+        self._socket_poll.register(line.fileno(), select.POLLIN)
+        self.is_receiving = False
 
     @property
     def backend_pid(self) -> int:
@@ -58,6 +64,7 @@ class SlotStream:
         try:
             size, data = self._get_copy_data(1)
             if size == 0:
+                self.is_receiving = bool(self._socket_poll.poll(0))
                 self._pgconn.consume_input()
                 size, data = self._get_copy_data(1)
         except PsycopgError as exc:

@@ -226,7 +226,6 @@ def standby(pipeline: Pipeline, reader: RelayProcess) -> RelayProcess:
     return relay
 
 
-@pytest.mark.core
 def test_a_standby_is_alive_and_ready_and_says_that_it_stands_by(standby: RelayProcess) -> None:
     status, said = readiness(standby)
     assert (status, said["role"], said["state"]) == (200, "standby", "standby")
@@ -234,7 +233,6 @@ def test_a_standby_is_alive_and_ready_and_says_that_it_stands_by(standby: RelayP
     assert standby.get("/livez")[0] == 200
 
 
-@pytest.mark.core
 def test_a_standby_takes_over_when_the_reader_stops(
     pipeline: Pipeline, reader: RelayProcess, standby: RelayProcess
 ) -> None:
@@ -253,7 +251,6 @@ def test_a_standby_takes_over_when_the_reader_is_killed(
     assert_it_delivers(pipeline, pipeline.insert())
 
 
-@pytest.mark.core
 def test_a_standby_publishes_nothing_while_it_stands_by(
     pipeline: Pipeline, reader: RelayProcess, standby: RelayProcess
 ) -> None:
@@ -275,7 +272,9 @@ def test_a_busy_http_port_is_only_warned_of_while_standing_by(neighbour: RelayPr
     assert neighbour.is_running
 
 
-def test_a_standby_serves_the_readers_http_port_after_taking_over(reader: RelayProcess, neighbour: RelayProcess) -> None:
+def test_a_standby_serves_the_readers_http_port_after_taking_over(
+    reader: RelayProcess, neighbour: RelayProcess
+) -> None:
     reader.kill()
     wait_for_state(neighbour, "streaming")
 

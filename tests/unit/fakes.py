@@ -37,6 +37,7 @@ class FakeStream:
         self.statuses: list[Status] = []
         self.read_count = 0
         self.closed = False
+        self.is_receiving = False
         self._clock = clock
         self._answer = answer
 

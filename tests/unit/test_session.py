@@ -280,3 +280,9 @@ def test_a_stop_in_the_middle_of_a_transaction_hands_out_nothing_more_of_it() ->
     rig.stream.frames.extend([row(2), frames.commit(100)])
     rig.session.part(30)
     assert (len(rig.sink.published), rig.confirmed) == (1, 0)
+
+
+def test_a_frame_that_takes_long_to_arrive_is_no_silence() -> None:
+    rig = Rig(answer=None)
+    rig.stream.is_receiving = True
+    assert rig.run_until(60) is None

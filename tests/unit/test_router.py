@@ -1,0 +1,283 @@
+"""From a row to the record that the consumer expects, by Debezium's default route."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from cdc_relay.model import Failure, Record
+from cdc_relay.protocol.messages import Column, Relation
+from cdc_relay.routing.router import Outbox, Plan, Router
+
+OUTBOX = Outbox("public", "outbox", "public.outbox", "id", "aggregateid", "type", "payload")
+COLUMNS = ("id", "aggregatetype", "aggregateid", "type", "payload")
+TEXT, BYTEA, JSONB = 25, 17, 3802
+PREFIX = "outbox.event."
+
+
+def relation(*columns: str, payload: int = JSONB, schema: str = "public", name: str = "outbox") -> Relation:
+    described = [Column(column, payload if column == "payload" else TEXT, -1, False) for column in columns or COLUMNS]
+    return Relation(1, schema, name, "d", tuple(described))
+
+
+def make_plan(described: Relation, outbox: Outbox = OUTBOX) -> Plan:
+    plan = Router([outbox]).plan(described)
+    assert plan is not None
+    return plan
+
+
+def route(*row: bytes | None, payload: int = JSONB) -> Record | Failure:
+    return make_plan(relation(payload=payload)).route(row, 1_700_000_000_000)
+
+
+def routed(*row: bytes | None, payload: int = JSONB) -> Record:
+    record = route(*row, payload=payload)
+    assert isinstance(record, Record), record
+    return record
+
+
+def failed(*row: bytes | None) -> Failure:
+    failure = route(*row)
+    assert isinstance(failure, Failure), failure
+    return failure
+
+
+# --- the default route
+
+
+def test_the_default_route_is_debezium_s() -> None:
+    assert routed(b"e1", b"order", b"k1", b"Placed", b'{"n": 1.10}') == Record(
+        topic="outbox.event.order",
+        key=b"k1",
+        value=b'{"n": 1.10}',
+        headers=[("id", b"e1")],
+        timestamp_ms=1_700_000_000_000,
+        size_bytes=2 + 2 + 2 + 11,
+        event_id=b"e1",
+    )
+
+
+@given(st.binary(), st.binary() | st.none(), st.binary() | st.none(), st.binary() | st.none())
+def test_bytes_pass_as_they_are_and_are_counted_once(
+    event_id: bytes, key: bytes | None, kind: bytes | None, payload: bytes | None
+) -> None:
+    record = routed(event_id, b"order", key, kind, payload)
+    assert (record.key, record.value, record.headers) == (key, payload, [("id", event_id)])
+    assert record.size_bytes == len("id") + len(event_id) + len(key or b"") + len(payload or b"")
+
+
+def test_the_place_of_a_column_is_the_relation_s_affair() -> None:
+    plan = make_plan(relation("note", "payload", "type", "aggregateid", "aggregatetype", "id"))
+    record = plan.route((b"n", b"{}", b"Placed", b"k1", b"order", b"e1"), 0)
+    assert isinstance(record, Record)
+    assert (record.topic, record.key, record.value, record.event_id) == ("outbox.event.order", b"k1", b"{}", b"e1")
+
+
+def test_columns_are_mapped_by_the_configuration() -> None:
+    outbox = Outbox("public", "outbox", "public.outbox", "event_id", "customer", "kind", "body")
+    plan = make_plan(relation("event_id", "aggregatetype", "customer", "kind", "body"), outbox)
+    record = plan.route((b"e1", b"order", b"c1", b"Placed", b"{}"), 0)
+    assert isinstance(record, Record)
+    assert (record.key, record.value, record.headers) == (b"c1", b"{}", [("id", b"e1")])
+
+
+def test_one_column_may_play_two_parts() -> None:
+    outbox = Outbox("public", "outbox", "public.outbox", "id", "aggregatetype", "aggregatetype", "payload")
+    assert outbox.columns == ("id", "aggregatetype", "payload")
+    record = make_plan(relation("id", "aggregatetype", "payload"), outbox).route((b"e1", b"order", b"{}"), 0)
+    assert isinstance(record, Record)
+    assert (record.topic, record.key) == ("outbox.event.order", b"order")
+
+
+# --- NULL
+
+
+def test_a_null_key_is_a_null_key() -> None:
+    assert routed(b"e1", b"order", None, b"Placed", b"{}").key is None
+
+
+def test_a_null_payload_is_a_null_value() -> None:
+    assert routed(b"e1", b"order", b"k1", b"Placed", None).value is None
+
+
+def test_an_empty_payload_is_not_null() -> None:
+    assert routed(b"e1", b"order", b"k1", b"Placed", b"").value == b""
+
+
+def test_a_null_id_is_a_header_without_a_value() -> None:
+    record = routed(None, b"order", b"k1", b"Placed", b"{}")
+    assert (record.headers, record.event_id) == ([("id", None)], None)
+
+
+def test_null_in_the_topic_is_a_failure_that_names_the_column() -> None:
+    failure = failed(b"e1", None, b"k1", b"Placed", b"{}")
+    assert failure.code == "null_in_topic"
+    assert "aggregatetype" in failure.reason
+    assert "aggregatetype" in failure.remedy
+
+
+# --- topic names
+
+
+@pytest.mark.parametrize(
+    "aggregate_type",
+    [
+        "a/b",
+        "a b",
+        "a\n",
+        "\n",
+        "a\0",
+        "Bestellung-ä",
+        "заказ",
+        "a\u0660",
+        "注文",
+        "a:b",
+        "a,b",
+        "{x}",
+        "a" * 237,
+        "a" * 10**6,
+    ],
+)
+def test_a_topic_name_that_kafka_does_not_allow_is_a_failure(aggregate_type: str) -> None:
+    failure = failed(b"e1", aggregate_type.encode(), b"k1", b"Placed", b"{}")
+    assert failure.code == "illegal_topic"
+    assert "aggregatetype" in failure.reason
+    assert "249" in failure.remedy
+
+
+@pytest.mark.parametrize("aggregate_type", ["", ".", "..", "a" * 236, "A-Z_a.z-0", "order.item"])
+def test_a_topic_name_that_kafka_allows_is_used(aggregate_type: str) -> None:
+    assert routed(b"e1", aggregate_type.encode(), b"k1", b"Placed", b"{}").topic == PREFIX + aggregate_type
+
+
+@pytest.mark.parametrize("whole", [".", ".."])
+def test_the_two_reserved_names_are_illegal_where_a_template_makes_them(
+    whole: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from cdc_relay.routing import router
+    from cdc_relay.routing.templates import Template
+
+    monkeypatch.setattr(router, "DEFAULT_TOPIC", Template.parse("{aggregatetype}"))
+    failure = failed(b"e1", whole.encode(), b"k1", b"Placed", b"{}")
+    assert failure.code == "illegal_topic"
+
+
+@given(st.binary(max_size=300) | st.text("abcXYZ019._-/ é", max_size=300).map(str.encode))
+@example(b"\xff\xfe")
+@example(b"a\n")
+def test_any_value_makes_a_legal_topic_or_a_failure(aggregate_type: bytes) -> None:
+    outcome = route(b"e1", aggregate_type, b"k1", b"Placed", b"{}")
+    if isinstance(outcome, Failure):
+        assert outcome.code == "illegal_topic"
+    else:
+        assert re.fullmatch(r"[A-Za-z0-9._-]{1,249}", outcome.topic, re.ASCII)
+        assert outcome.topic.encode() == PREFIX.encode() + aggregate_type
+
+
+def test_a_failure_never_shows_the_row_s_values() -> None:
+    failure = failed(b"e1", b"sesame/4711", b"k1", b"Placed", b"{}")
+    assert "sesame" not in str(failure)
+
+
+def test_a_failed_row_does_not_spoil_the_next() -> None:
+    plan = make_plan(relation())
+    for _ in range(2):  # the second time from the cache
+        assert isinstance(plan.route((b"e1", b"a/b", b"k", b"t", b"{}"), 0), Failure)
+        assert isinstance(plan.route((b"e2", None, b"k", b"t", b"{}"), 0), Failure)
+        assert isinstance(plan.route((b"e3", b"ok", b"k", b"t", b"{}"), 0), Record)
+
+
+def test_the_topic_cache_is_bounded_and_forgets_nothing_that_matters() -> None:
+    plan = make_plan(relation())
+    for number in range(25_000):
+        record = plan.route((b"e", str(number).encode(), b"k", b"t", b"{}"), 0)
+        assert isinstance(record, Record)
+        assert record.topic == f"outbox.event.{number}"
+    assert len(plan._topics._cache) <= 10_000
+
+
+# --- bytea
+
+
+@given(st.binary())
+def test_a_bytea_payload_passes_as_its_bytes(payload: bytes) -> None:
+    printed = b"\\x" + payload.hex().encode()
+    record = routed(b"e1", b"order", b"k1", b"Placed", printed, payload=BYTEA)
+    assert record.value == payload
+    assert record.size_bytes == 2 + 2 + 2 + len(payload)
+
+
+def test_a_null_bytea_payload_is_a_null_value() -> None:
+    assert routed(b"e1", b"order", b"k1", b"Placed", None, payload=BYTEA).value is None
+
+
+def test_a_text_payload_that_looks_like_bytea_stays_text() -> None:
+    assert routed(b"e1", b"order", b"k1", b"Placed", b"\\x00", payload=TEXT).value == b"\\x00"
+
+
+# --- missing columns
+
+
+@pytest.mark.parametrize("column", COLUMNS)
+def test_a_missing_column_is_a_failure_that_names_table_and_column(column: str) -> None:
+    left = tuple(name for name in COLUMNS if name != column)
+    failure = make_plan(relation(*left)).route((b"e1",) * 4, 0)
+    assert isinstance(failure, Failure)
+    assert failure.code == "missing_column"
+    assert f"public.outbox has no column {column}" in failure.reason
+    assert "outboxes[].columns" in failure.remedy
+
+
+def test_all_missing_columns_are_named_at_once() -> None:
+    failure = make_plan(relation("id", "note")).route((b"e1", b"n"), 0)
+    assert isinstance(failure, Failure)
+    for column in COLUMNS[1:]:
+        assert column in failure.reason
+
+
+def test_a_row_is_named_by_its_id_even_if_it_cannot_be_routed() -> None:
+    plan = make_plan(relation("note", "id"))
+    assert plan.event_id((b"n", b"e1")) == b"e1"
+
+
+def test_a_row_without_an_id_column_has_no_name() -> None:
+    plan = make_plan(relation("note", "payload"))
+    assert plan.event_id((b"n", b"{}")) is None
+
+
+# --- several outboxes
+
+
+def test_each_relation_finds_its_own_outbox() -> None:
+    orders = Outbox("sales", "outbox", "sales.outbox", "id", "order_id", "type", "payload")
+    hostile = Outbox("public", 'Order."Outbox', 'public."Order.""Outbox"', "id", "aggregateid", "type", "payload")
+    router = Router([OUTBOX, orders, hostile])
+    found = [
+        router.plan(relation(schema=schema, name=name))
+        for schema, name in [("public", "outbox"), ("sales", "outbox"), ("public", 'Order."Outbox')]
+    ]
+    assert [plan.outbox for plan in found if plan] == [OUTBOX, orders, hostile]
+
+
+@pytest.mark.parametrize(
+    ("schema", "name"),
+    [("public", "orders"), ("Public", "outbox"), ("public", "OUTBOX"), ("", "outbox"), ("cdc_relay", "outbox")],
+)
+def test_a_relation_that_is_no_outbox_has_no_plan(schema: str, name: str) -> None:
+    assert Router([OUTBOX]).plan(relation(schema=schema, name=name)) is None
+
+
+def test_a_plan_knows_how_many_columns_its_rows_have() -> None:
+    assert make_plan(relation()).column_count == 5
+
+
+def test_a_relation_described_again_is_planned_again() -> None:
+    router = Router([OUTBOX])
+    before, after = router.plan(relation(*COLUMNS[:4])), router.plan(relation())
+    assert before is not None
+    assert after is not None
+    assert isinstance(before.route((b"e1", b"order", b"k", b"t"), 0), Failure)
+    assert isinstance(after.route((b"e1", b"order", b"k", b"t", b"{}"), 0), Record)
