@@ -52,7 +52,7 @@ class Line:
 
         A refusal must be said twice: "starting up" is not for good.
         """
-        os.environ.setdefault("PGCONNECT_TIMEOUT", _CONNECT_SECONDS)  # weaker than a DSN or a service file
+        os.environ.setdefault("PGCONNECT_TIMEOUT", _CONNECT_SECONDS)  # a DSN's own limit wins; psycopg, which waits, reads no service file
         for _ in range(2):
             try:
                 return cls(psycopg.Connection.connect(conninfo, autocommit=True))
@@ -164,6 +164,8 @@ def _place(pgconn: pq.abc.PGconn) -> Place:
 def _away_remedy(message: str) -> str:
     if _CROWDED.search(message):
         return "raise max_connections or max_wal_senders, or end what nobody needs: SELECT * FROM pg_stat_replication"
+    if "certificate" in message or "SSL" in message:
+        return "check sslmode, sslrootcert and the host name of source.dsn against the server's certificate"
     return "check host, port and network of source.dsn"
 
 
