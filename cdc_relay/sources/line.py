@@ -52,7 +52,8 @@ class Line:
 
         A refusal must be said twice: "starting up" is not for good.
         """
-        os.environ.setdefault("PGCONNECT_TIMEOUT", _CONNECT_SECONDS)  # a DSN's own limit wins; psycopg, which waits, reads no service file
+        # A DSN's own limit wins; one in a service file is not seen by psycopg, which does the waiting.
+        os.environ.setdefault("PGCONNECT_TIMEOUT", _CONNECT_SECONDS)
         for _ in range(2):
             try:
                 return cls(psycopg.Connection.connect(conninfo, autocommit=True))
