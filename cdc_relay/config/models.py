@@ -54,7 +54,8 @@ class SourceConfig(_Section):
     dsn: Dsn = Field(
         repr=False,
         description="libpq connection string, URL or key=value: TLS, service files, passfile and several hosts work "
-        "as in psql. Keep the password out of the file: `${ENV_VAR}`, a passfile, or source.password.",
+        "as in psql, but for a service file's connect_timeout (set it here, or PGCONNECT_TIMEOUT; default 10 s). "
+        "Keep the password out of the file: `${ENV_VAR}`, a passfile, or source.password.",
     )
     password: Secret = Field(
         default=None,
