@@ -1,4 +1,4 @@
-"""What the catalogs say, read from real ones in every shape; what the fingerprint notices, and what it does not mind."""
+"""What the catalogs say, read from real ones in every shape; what the fingerprint notices and what it lets pass."""
 
 from __future__ import annotations
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from cdc_relay.errors import AwayError, RefusedError, SourceError
+from cdc_relay.sources import line as line_module
 from cdc_relay.sources.line import Line, QueryError
 from tests.fixtures.fix_postgres import Database, MakePostgres
 from tests.fixtures.fix_proxy import MakeProxy
@@ -189,6 +190,17 @@ def test_a_server_that_never_answers_is_away_within_the_limit(database: Database
     started = time.monotonic()
     with pytest.raises(AwayError, match="not reachable"):
         Line.open(database.dsn(port=proxy.port, connect_timeout=2))
+    assert time.monotonic() - started < 10
+
+
+def test_a_connection_attempt_has_a_limit_where_nobody_sets_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PGCONNECT_TIMEOUT", "")  # remembered as it was, and put back: opening a line sets it
+    monkeypatch.delenv("PGCONNECT_TIMEOUT")
+    monkeypatch.setattr(line_module, "_CONNECT_SECONDS", "2")
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        started = time.monotonic()
+        with pytest.raises(AwayError, match="not reachable"):
+            Line.open(f"host=127.0.0.1 port={silent.getsockname()[1]}")
     assert time.monotonic() - started < 10
 
 

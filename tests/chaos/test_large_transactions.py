@@ -1,0 +1,161 @@
+"""A transaction of very many rows, and a row that is very large: memory stays bounded, and the line is kept."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+
+import psutil  # type: ignore[import-untyped]  # carries no types
+import pytest
+from confluent_kafka import Consumer, TopicPartition
+
+from tests.chaos.observed import Walsender, find_walsender, wait_for_another_walsender
+from tests.fixtures.consume import consumer, end_offsets, good_messages
+from tests.fixtures.fix_relay import MakePipeline, Pipeline, RelayProcess
+from tests.fixtures.outbox import insert_events
+from tests.fixtures.process import wait_until
+
+pytestmark = pytest.mark.real_kafka
+
+MIB = 1 << 20
+
+
+# --- a million rows
+
+ROW_COUNT = 1_000_000
+DEADLINE_SECONDS = 240.0
+RSS_LIMIT_BYTES = 150_000_000
+WAL_SENDER_TIMEOUT_SECONDS = 10.0
+
+
+@pytest.mark.timeout(2 * DEADLINE_SECONDS)
+def test_a_million_rows_in_one_transaction_pass_in_bounded_memory_over_one_line(make_pipeline: MakePipeline) -> None:
+    pipeline = make_pipeline(partitions=3)
+    relay = pipeline.start_relay(source={"wal_sender_timeout": f"{WAL_SENDER_TIMEOUT_SECONDS:g}s"})
+    with ThreadPoolExecutor(1) as helper:
+        seen = watch_walsender(pipeline, helper.submit(insert_rows, pipeline))
+    peak, oldest_reply = relay.rss_peak(), max(each.reply_age_seconds or 0 for each in seen)
+    print(f"peak RSS {peak / MIB:.0f} MiB; the oldest status update was {oldest_reply:.1f} s old; {len(seen)} looks")
+    assert peak < RSS_LIMIT_BYTES
+    assert len({each.pid for each in seen}) == 1
+    assert len({each.reply_time for each in seen}) > 3
+    assert oldest_reply < WAL_SENDER_TIMEOUT_SECONDS
+    assert delivery_counts(pipeline) == bytearray([0] + [1] * ROW_COUNT)
+
+
+def insert_rows(pipeline: Pipeline) -> None:
+    with pipeline.database.connect() as conn:
+        insert_events(conn, ROW_COUNT, pipeline.aggregate_type, key_count=1000, payload_bytes=20)
+
+
+def watch_walsender(pipeline: Pipeline, insertion: Future[None]) -> list[Walsender]:
+    """What was seen of our walsender until all rows were on the topic."""
+    seen: list[Walsender] = []
+    reader = consumer(pipeline.kafka.bootstrap)
+
+    def all_are_there() -> bool:
+        if insertion.done():
+            insertion.result()
+        walsender = find_walsender(pipeline)
+        assert walsender is not None, "the replication line was lost"
+        seen.append(walsender)
+        return sum(end_offsets(reader, [pipeline.topic]).values()) >= ROW_COUNT
+
+    try:
+        wait_until(all_are_there, timeout=DEADLINE_SECONDS, every=0.2, what="all rows are on the topic")
+    finally:
+        reader.close()
+    return seen
+
+
+def delivery_counts(pipeline: Pipeline) -> bytearray:
+    """How often each row is on the topic, by its number from 1 on."""
+    counts = bytearray(ROW_COUNT + 1)
+    reader = consumer(pipeline.kafka.bootstrap)
+    try:
+        ends = end_offsets(reader, [pipeline.topic])
+        reader.assign([TopicPartition(topic, partition, 0) for topic, partition in ends])
+        for value in read_values(reader, sum(ends.values())):
+            counts[int(value[6 : value.index(b",")])] += 1  # {"n": 17, "pad": "…"}
+    finally:
+        reader.close()
+    return counts
+
+
+def read_values(reader: Consumer, count: int) -> Iterator[bytes]:
+    deadline = time.monotonic() + DEADLINE_SECONDS
+    while count > 0 and time.monotonic() < deadline:
+        messages = good_messages(reader.consume(min(10_000, count), timeout=0.5))
+        count -= len(messages)
+        yield from (message.value() or b"" for message in messages)
+
+
+# --- a row of 100 MB
+
+LARGE_BYTES = 100 * MIB
+ALLOWED_BYTES = str(110 * MIB)
+WINDOW_BYTES = 32 * MIB  # by default
+
+
+@pytest.fixture
+def roomy_pipeline(make_pipeline: MakePipeline) -> Pipeline:
+    """Its topic takes a record of that size."""
+    return make_pipeline(payload_type="text", topic_config={"max.message.bytes": ALLOWED_BYTES})
+
+
+@pytest.fixture
+def roomy_relay(roomy_pipeline: Pipeline) -> RelayProcess:
+    return roomy_pipeline.start_relay(sink={"kafka": {"message.max.bytes": ALLOWED_BYTES}})
+
+
+@pytest.mark.usefixtures("roomy_relay")
+def test_a_row_of_100_mb_passes_where_the_broker_takes_it_and_so_does_what_follows(roomy_pipeline: Pipeline) -> None:
+    insert_large_row(roomy_pipeline)
+    roomy_pipeline.insert(payload="what follows")
+    large, next_one = roomy_pipeline.wait_for_records(2, timeout=120)
+    assert (len(large.value() or b""), next_one.value()) == (LARGE_BYTES, b"what follows")
+
+
+def test_the_memory_that_a_row_of_100_mb_took_is_given_back(
+    roomy_pipeline: Pipeline, roomy_relay: RelayProcess
+) -> None:
+    """libpq's buffer stays grown until the line is closed, so the relay connects again."""
+    before = wait_for_another_walsender(roomy_pipeline, None)
+    insert_large_row(roomy_pipeline)
+    wait_for_another_walsender(roomy_pipeline, before, timeout=120)
+    wait_until(lambda: rss(roomy_relay) < roomy_relay.rss_peak() / 2, timeout=30, what="its memory is given back")
+    print(f"RSS {rss(roomy_relay) / MIB:.0f} MiB, peak {roomy_relay.rss_peak() / MIB:.0f} MiB")
+    assert roomy_relay.rss_peak() > LARGE_BYTES
+
+
+def test_a_row_of_100_mb_takes_no_more_memory_than_the_documented_bound(
+    roomy_pipeline: Pipeline, roomy_relay: RelayProcess
+) -> None:
+    base = rss(roomy_relay)
+    insert_large_row(roomy_pipeline)
+    roomy_pipeline.wait_for_records(1, timeout=120)
+    print(f"base {base / MIB:.0f} MiB, peak {roomy_relay.rss_peak() / MIB:.0f} MiB")
+    assert roomy_relay.rss_peak() <= base + 1.25 * WINDOW_BYTES + 3 * LARGE_BYTES
+
+
+def test_a_row_of_100_mb_is_refused_by_name_where_the_limits_do_not_allow_it(make_pipeline: MakePipeline) -> None:
+    pipeline = make_pipeline(payload_type="text")
+    relay = pipeline.start_relay()
+    event_id = insert_large_row(pipeline)
+    assert relay.wait(120) == 3
+    assert f"row id={event_id}" in relay.stderr
+
+
+def insert_large_row(pipeline: Pipeline) -> str:
+    """Made by the server; its id."""
+    [(event_id,)] = pipeline.database.execute(
+        f"INSERT INTO {pipeline.table} (id, aggregatetype, aggregateid, type, payload)"
+        " VALUES (gen_random_uuid(), %s, 'k1', 'OrderCreated', repeat('x', %s)) RETURNING id::text",
+        [pipeline.aggregate_type, LARGE_BYTES],
+    )
+    return str(event_id)
+
+
+def rss(relay: RelayProcess) -> int:
+    return int(psutil.Process(relay.pid).memory_info().rss)
