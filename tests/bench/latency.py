@@ -1,4 +1,4 @@
-"""Commit to consumer at a steady rate: the writer stamps a row just before it commits, a consumer looks at its clock."""
+"""Commit to consumer at a steady rate: a row is stamped just before its commit; a consumer then looks at its clock."""
 
 from __future__ import annotations
 

@@ -66,7 +66,6 @@ FAULTS = (
         new="transaction.end_lsn:\n            self.safe_lsn = max(self.safe_lsn, transaction.end_lsn)\n",
         tests=(
             f"{UNIT_LEDGER}test_safe_lsn_waits_for_the_oldest_transaction",
-            f"{UNIT_LEDGER}TestLedgerAgainstModel::runTest",
             f"{ON_SERVERS}test_the_slot_stays_before_an_open_record_when_a_later_transaction_is_acknowledged",
         ),
     ),

@@ -28,7 +28,7 @@ class Verdict:
     @property
     def row(self) -> tuple[str, ...]:
         return (
-            str(self.fault.promise),
+            f"{self.fault.promise:>{len(HEAD[0])}}",
             self.fault.title,
             f"`{self.test.removeprefix('tests/')}`",
             _yes(self.unbroken, "passed"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 
 import psutil  # type: ignore[import-untyped]  # carries no types
@@ -12,6 +12,7 @@ from confluent_kafka import Consumer, TopicPartition
 
 from tests.chaos.observed import Walsender, find_walsender, wait_for_another_walsender
 from tests.fixtures.consume import consumer, end_offsets, good_messages
+from tests.fixtures.fix_kafka import KafkaBroker
 from tests.fixtures.fix_relay import MakePipeline, Pipeline, RelayProcess
 from tests.fixtures.outbox import insert_events
 from tests.fixtures.process import wait_until
@@ -30,17 +31,25 @@ WAL_SENDER_TIMEOUT_SECONDS = 10.0
 
 
 @pytest.mark.timeout(2 * DEADLINE_SECONDS)
-def test_a_million_rows_in_one_transaction_pass_in_bounded_memory_over_one_line(make_pipeline: MakePipeline) -> None:
-    pipeline = make_pipeline(partitions=3)
+def test_a_million_rows_in_one_transaction_pass_in_bounded_memory_over_one_line(
+    make_pipeline: MakePipeline, mortal_kafka: KafkaBroker
+) -> None:
+    """The broker freezes in the middle, so that only the window keeps the relay from reading on."""
+    pipeline = make_pipeline(kafka=mortal_kafka, partitions=3)
     relay = pipeline.start_relay(source={"wal_sender_timeout": f"{WAL_SENDER_TIMEOUT_SECONDS:g}s"})
+    watch = LineWatch(pipeline)
     with ThreadPoolExecutor(1) as helper:
-        seen = watch_walsender(pipeline, helper.submit(insert_rows, pipeline))
-    peak, oldest_reply = relay.rss_peak(), max(each.reply_age_seconds or 0 for each in seen)
-    print(f"peak RSS {peak / MIB:.0f} MiB; the oldest status update was {oldest_reply:.1f} s old; {len(seen)} looks")
+        insertion = helper.submit(insert_rows, pipeline)
+        watch.until_delivered(1, insertion)
+        mortal_kafka.freeze()
+        watch.until_heard(5)
+        mortal_kafka.thaw()
+        watch.until_delivered(ROW_COUNT, insertion)
+    peak = relay.rss_peak()
+    print(f"peak RSS {peak / MIB:.0f} MiB; {watch}")
     assert peak < RSS_LIMIT_BYTES
-    assert len({each.pid for each in seen}) == 1
-    assert len({each.reply_time for each in seen}) > 3
-    assert oldest_reply < WAL_SENDER_TIMEOUT_SECONDS
+    assert watch.pids == {watch.seen[0].pid}
+    assert watch.oldest_reply_seconds < WAL_SENDER_TIMEOUT_SECONDS
     assert delivery_counts(pipeline) == bytearray([0] + [1] * ROW_COUNT)
 
 
@@ -49,24 +58,53 @@ def insert_rows(pipeline: Pipeline) -> None:
         insert_events(conn, ROW_COUNT, pipeline.aggregate_type, key_count=1000, payload_bytes=20)
 
 
-def watch_walsender(pipeline: Pipeline, insertion: Future[None]) -> list[Walsender]:
-    """What was seen of our walsender until all rows were on the topic."""
-    seen: list[Walsender] = []
-    reader = consumer(pipeline.kafka.bootstrap)
+class LineWatch:
+    """What Postgres says of our replication line, several times a second."""
 
-    def all_are_there() -> bool:
-        if insertion.done():
-            insertion.result()
-        walsender = find_walsender(pipeline)
-        assert walsender is not None, "the replication line was lost"
-        seen.append(walsender)
-        return sum(end_offsets(reader, [pipeline.topic]).values()) >= ROW_COUNT
+    def __init__(self, pipeline: Pipeline) -> None:
+        self.seen: list[Walsender] = []
+        self._pipeline = pipeline
 
-    try:
-        wait_until(all_are_there, timeout=DEADLINE_SECONDS, every=0.2, what="all rows are on the topic")
-    finally:
-        reader.close()
-    return seen
+    def __str__(self) -> str:
+        return f"the oldest status update was {self.oldest_reply_seconds:.1f} s old in {len(self.seen)} looks"
+
+    @property
+    def pids(self) -> set[int]:
+        return {each.pid for each in self.seen}
+
+    @property
+    def oldest_reply_seconds(self) -> float:
+        return max(each.reply_age_seconds or 0 for each in self.seen)
+
+    def until_heard(self, count: int) -> None:
+        """So many status updates more."""
+        start = len(self.seen)
+        self._until(
+            lambda: len({each.reply_time for each in self.seen[start:]}) > count, f"{count} status updates are heard"
+        )
+
+    def until_delivered(self, count: int, insertion: Future[None]) -> None:
+        """So many rows are on the topic."""
+        reader = consumer(self._pipeline.kafka.bootstrap)
+
+        def are_there() -> bool:
+            if insertion.done():
+                insertion.result()
+            return sum(end_offsets(reader, [self._pipeline.topic]).values()) >= count
+
+        try:
+            self._until(are_there, f"{count} rows are on the topic")
+        finally:
+            reader.close()
+
+    def _until(self, condition: Callable[[], bool], what: str) -> None:
+        def look() -> bool:
+            walsender = find_walsender(self._pipeline)
+            assert walsender is not None, "the replication line was lost"
+            self.seen.append(walsender)
+            return condition()
+
+        wait_until(look, timeout=DEADLINE_SECONDS, every=0.2, what=what)
 
 
 def delivery_counts(pipeline: Pipeline) -> bytearray:

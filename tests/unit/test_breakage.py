@@ -83,8 +83,8 @@ def test_the_table_says_what_went_unnoticed() -> None:
     fault = make_fault()
     verdicts = [Verdict(fault, fault.tests[0], PASSED, FAILED), Verdict(fault, fault.tests[0], SKIPPED, PASSED)]
     assert table(verdicts).splitlines()[2:] == [
-        "| 1 | a fault | `unit/test_x.py::test_y` | yes | yes |",
-        "| 1 | a fault | `unit/test_x.py::test_y` | NO: skipped | NO: passed |",
+        "|       1 | a fault | `unit/test_x.py::test_y` | yes | yes |",
+        "|       1 | a fault | `unit/test_x.py::test_y` | NO: skipped | NO: passed |",
     ]
 
 
