@@ -13,8 +13,11 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any, Protocol, TypeVar
 
+import structlog
+
 __all__ = ["Helper", "Watched"]
 
+log = structlog.get_logger()
 T = TypeVar("T")
 
 
@@ -75,7 +78,14 @@ class Helper:
         if self._ear.fileno() in readable:
             self._ear.recv(4096)
         elif watched is not None:
+            self._look()
+
+    def _look(self) -> None:
+        """The thread outlives whatever the watched connection does: without it the relay would wait for ever."""
+        try:
             self._watched.look()
+        except Exception as exc:  # noqa: BLE001 - a job will meet the same trouble and report it to its asker
+            log.warning("watch_failed", reason=str(exc))
 
 
 def _run(future: Future[T], job: Callable[[], T]) -> None:

@@ -44,7 +44,7 @@ class Source(Protocol):
 
     server_is_leaving: bool
 
-    def preflight(self) -> None: ...
+    def preflight(self) -> CheckResult: ...
 
     def open(self) -> Stream: ...
 
@@ -91,7 +91,8 @@ class Relay:
     def _open(self) -> Stream | None:
         state = State.WAITING
         try:
-            self._await(self._source.preflight)
+            if (checkup := self._await(self._source.preflight)) is not None:
+                self._stats.slot_lag_bytes = checkup.lag_bytes
             state = State.RELEASED if self._released else State.WAITING
             self._probe_sink()
             state, self._released = State.WAITING, False
@@ -156,7 +157,7 @@ class Relay:
             self._on_streaming()
             self._conclude(session, session.run())
         except RecordRefusedError:
-            with suppress(SourceError, SinkError):  # the operator has to hear of the record, whatever else happens
+            with suppress(RelayError):  # the operator has to hear of the record, whatever else happens
                 session.part(_REFUSAL_DRAIN_SECONDS)  # what was delivered is confirmed; the refused one is not
             raise
         except (SourceError, SinkError) as exc:
@@ -164,6 +165,7 @@ class Relay:
         finally:
             self._sink.reset()  # first: what is queued will be read again, perhaps by another process already
             session.close()
+            self._stats.open_record_count = self._stats.open_bytes = 0
         if lost is not None:
             self._recover(lost, started)
 

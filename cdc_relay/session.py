@@ -16,7 +16,7 @@ import structlog
 
 from cdc_relay.delivery.intake import Intake
 from cdc_relay.errors import AwayError, RecordRefusedError, SourceError
-from cdc_relay.model import Failure, Record
+from cdc_relay.model import Failure
 from cdc_relay.parking.lot import Lot, Reject
 from cdc_relay.protocol import wire
 from cdc_relay.sinks.sink import Reports, Sink
@@ -112,6 +112,7 @@ class Session:
         self._checking: Future[Any] | None = None
         self._idle_lsn_under_check = 0
         self._parking: list[tuple[Future[None], list[Reject]]] = []
+        self._parted = False
         self._rejects: list[Reject] = []
         self._refused: list[Reject] = []
 
@@ -124,12 +125,15 @@ class Session:
     def part(self, drain_seconds: float) -> int:
         """Hand out nothing new, drain, and make sure that Postgres has heard the last confirmation; what is left."""
         deadline = self._clock() + drain_seconds
-        self._read_to_commit(self._clock() + min(drain_seconds, _COMMIT_SECONDS))
+        if not self._parted:  # a row may have been read and dropped the first time: never read on behind it
+            self._parted = True
+            self._read_to_commit(self._clock() + min(drain_seconds, _COMMIT_SECONDS))
         while self._intake.window.record_count > self._stuck_count and self._clock() < deadline:
             self._settle(self._sink.flush(0.05))
             if not self._refused:
                 self._tend_parking()
             self._report_if_due(self._clock())
+            self._count(self._clock())
         self._shake_hands(self._clock() + _HANDSHAKE_SECONDS)
         return self._intake.window.record_count
 
@@ -165,10 +169,10 @@ class Session:
             if outcome is None:
                 continue
             routed, ticket = outcome
-            if type(routed) is Record:
-                publish(routed, ticket)
+            if isinstance(routed, Failure):
+                self._rejects.append(Reject(ticket, routed))
             else:
-                self._rejects.append(Reject(ticket, _failure(routed)))
+                publish(routed, ticket)
         self._heard_at = self._clock()
         return True
 
@@ -180,7 +184,8 @@ class Session:
         if more:
             return self._sink.poll(0)
         if not window.record_count:
-            self._stream.wait(max(0.0, min(self._status_at, self._check_at) - now), self._stop)
+            due = self._status_at if self._checking else min(self._status_at, self._check_at)
+            self._stream.wait(max(0.0, due - now), self._stop)
             return self._sink.poll(0)
         if self._intake.lag_us > _BEHIND_US:
             time.sleep(_NAP_SECONDS)
@@ -301,10 +306,14 @@ class Session:
 
     # -- what others see, and what ends it
 
-    def _observe(self, now: float) -> None:
-        stats, window, intake = self._stats, self._intake.window, self._intake
+    def _count(self, now: float) -> None:
+        stats, window = self._stats, self._intake.window
         stats.last_turn_at = now
         stats.open_record_count, stats.open_bytes = window.record_count, window.byte_count
+
+    def _observe(self, now: float) -> None:
+        self._count(now)
+        stats, window, intake = self._stats, self._intake.window, self._intake
         stats.transaction_count += intake.transaction_count
         stats.ignored_count += intake.ignored_count
         intake.transaction_count = intake.ignored_count = 0
@@ -332,8 +341,3 @@ class Session:
         if intake.largest_frame_bytes > _LARGE_FRAME_BYTES and not window.record_count:
             return None if intake.ledger.in_transaction else End.REFRESH
         return None
-
-
-def _failure(routed: Record | Failure) -> Failure:
-    assert isinstance(routed, Failure)
-    return routed

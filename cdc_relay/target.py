@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cdc_relay.config import OutboxConfig, RelayConfig, SourceConfig
+from cdc_relay.config import OutboxConfig, RelayConfig, SourceConfig, quote_identifier
 from cdc_relay.routing.router import Outbox
 from cdc_relay.sources.conninfo import catalog_conninfo, replication_conninfo
 from cdc_relay.sources.preflight import Wanted
@@ -12,7 +12,8 @@ __all__ = ["conninfo_of", "replication_conninfo_of", "silence_seconds_of", "want
 
 def wanted_of(config: RelayConfig) -> Wanted:
     source = config.source
-    return Wanted(source.slot, source.publication, tuple(_outbox(outbox) for outbox in config.outboxes))
+    outboxes = tuple(_outbox(outbox) for outbox in config.outboxes)
+    return Wanted(source.slot, source.publication, outboxes, quote_identifier(source.publication))
 
 
 def silence_seconds_of(source: SourceConfig) -> float:

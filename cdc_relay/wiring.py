@@ -70,7 +70,9 @@ def run_relay(config: RelayConfig, *, stop: Stop, wait: bool = True) -> None:
     try:
         http.offer()
         relay.run()
+        http.raise_refusal()
     finally:
+        helper.submit(source.close)
         helper.close()
         sink.close()
         http.close()
@@ -118,18 +120,22 @@ class _Http:
     def close(self) -> None:
         if self._server is not None:
             self._server.close()
+
+    def raise_refusal(self) -> None:
+        """After the relay has stopped for it: whatever else went wrong on the way has said so already."""
         if self._refusal is not None:
             raise self._refusal
 
     def _keep_trying(self) -> None:
         assert self._server is not None
         deadline = time.monotonic() + _PORT_PATIENCE_SECONDS
-        while not self._stop.requested and not self._server.start():
-            if time.monotonic() > deadline:
-                host, port = self._address or ("", 0)
-                self._refusal = RefusedError(
-                    f"http.listen: {host}:{port} is in use by another process",
-                    remedy="set http.listen to a free port, or off",
-                )
-                self._stop.request()
-            time.sleep(0.2)
+        try:
+            while not self._stop.requested and not self._server.start():
+                if time.monotonic() > deadline:
+                    host, port = self._address or ("", 0)
+                    remedy = "set http.listen to a free port, or off"
+                    raise RefusedError(f"http.listen: {host}:{port} is in use by another process", remedy=remedy)
+                time.sleep(0.2)
+        except RefusedError as exc:
+            self._refusal = exc
+            self._stop.request()

@@ -67,10 +67,12 @@ def configure_logs(log_format: str, level: str) -> None:
 
 def _stop_on_signals() -> Stop:
     stop = Stop()
+    signals: list[int] = []  # the relay may have its own reasons to stop: only a second signal is impatience
 
     def handle(number: int, frame: FrameType | None) -> None:
-        if stop.requested:
+        if signals:
             os._exit(1)
+        signals.append(number)
         stop.request()
 
     signal.signal(signal.SIGTERM, handle)

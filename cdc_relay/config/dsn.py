@@ -16,7 +16,7 @@ _URL = re.compile(
     r"(?P<scheme>postgres(?:ql)?://)(?:(?P<user>[^/@]*)@)?(?P<hosts>[^/?]*)(?P<path>/[^?]*)?(?P<query>\?.*)?", re.DOTALL
 )
 _PORTS = re.compile(r"[0-9]*(,[0-9]*)*")
-_SECRET = re.compile("password|secret|token", re.IGNORECASE)
+_SECRET = re.compile("password|secret|token|scram_(client|server)_key", re.IGNORECASE)
 _ENCODE = "in a URL, percent-encode / : @ ? in the password (%2F %3A %40 %3F) or set source.password instead"
 
 

@@ -11,7 +11,7 @@ from cdc_relay.config.substitution import escape
 
 __all__ = ["hide", "is_secret"]
 
-_SECRET = re.compile(r"password|passphrase|secret|token|\.pem|jaas", re.IGNORECASE)
+_SECRET = re.compile(r"password|passphrase|secret|token|\.pem|jaas|oauthbearer\.config", re.IGNORECASE)
 
 
 def is_secret(name: str) -> bool:

@@ -12,7 +12,16 @@ from dataclasses import dataclass
 from cdc_relay.protocol.lsn import parse_lsn
 from cdc_relay.sources.line import Line
 
-__all__ = ["Facts", "Fingerprint", "PublicationFacts", "SlotFacts", "TableFacts", "read_facts", "read_sync_state"]
+__all__ = [
+    "OLDEST_VERSION",
+    "Facts",
+    "Fingerprint",
+    "PublicationFacts",
+    "SlotFacts",
+    "TableFacts",
+    "read_facts",
+    "read_sync_state",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +49,7 @@ class TableFacts:
     partitioned: bool
     logged: bool  # False: it, or a partition of it, is unlogged, so not in the WAL at all
     under_root: bool  # a partition whose changes the publication shows under its root's name
-    columns: tuple[str, ...]
+    columns: tuple[str, ...]  # without generated ones that the publication leaves out
     member: str  # "" when the publication does not have the table
     row_filter: str
     column_list: tuple[str, ...]  # () = every column
@@ -74,6 +83,8 @@ class Facts:
         return None if self.slot is None else max(0, self.wal_lsn - self.slot.confirmed_lsn)
 
 
+OLDEST_VERSION = 150000
+
 _SERVER = """
 SELECT current_setting('server_version_num'), current_database(), current_setting('wal_level'),
        current_setting('synchronous_standby_names'),
@@ -97,7 +108,8 @@ SELECT c.relkind = 'p',
               OR EXISTS (SELECT FROM pg_publication_namespace s
                           WHERE s.pnpubid = p.oid AND s.pnnspid = rc.relnamespace)))),
        (SELECT json_agg(a.attname ORDER BY a.attnum) FROM pg_attribute a
-         WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped),
+         WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+           AND (a.attgenerated = '' OR to_jsonb(p) ->> 'pubgencols' = 's' OR a.attnum = ANY (pr.prattrs::int2[]))),
        CASE WHEN pr.oid IS NOT NULL THEN 'table ' || pr.oid
             WHEN pn.oid IS NOT NULL THEN 'schema ' || pn.oid
             WHEN p.puballtables THEN 'all' ELSE '' END,
@@ -117,15 +129,16 @@ _SYNC_STATE = "SELECT coalesce(sync_state, '') FROM pg_stat_replication WHERE pi
 def read_facts(line: Line, *, slot: str, publication: str, tables: Iterable[tuple[str, str]]) -> Facts:
     """The server's answers of one moment; the WAL position is read first, so all of it is covered by the rest."""
     version, database, wal_level, standbys, wal_lsn = (value or "" for value in line.query(_SERVER)[0])
-    found = {table: _read_table(line, table, publication) for table in tables} if int(version) >= 150000 else {}
+    supported = int(version) >= OLDEST_VERSION  # older catalogs lack columns that we ask for
+    found = {table: _read_table(line, table, publication) for table in tables} if supported else {}
     return Facts(
         server_version=int(version),
         database=database,
         wal_level=wal_level,
         synchronous_standby_names=standbys,
         wal_lsn=parse_lsn(wal_lsn),
-        slot=_read_slot(line, slot),
-        publication=_read_publication(line, publication),
+        slot=_read_slot(line, slot) if supported else None,
+        publication=_read_publication(line, publication) if supported else None,
         tables={table: facts for table, facts in found.items() if facts is not None},
     )
 

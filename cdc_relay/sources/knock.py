@@ -36,7 +36,7 @@ def knock(place: Place) -> str | None:
             line.settimeout(_LIMIT_SECONDS)
             line.sendall(_startup_packet(place))
             return _read_answer(line)
-    except OSError:
+    except (OSError, ValueError):  # ValueError: a host that no resolver can even be asked for
         return None
 
 

@@ -27,6 +27,8 @@ Rows = list[tuple[str | None, ...]]
 _CONNECT_SECONDS = "10"
 _SERVER_SENT = re.compile(r"\w+:  \S")  # libpq prints the server's severity, a colon and two blanks in any language
 _CROWDED = re.compile(r'too many (clients|connections)|connection slots are reserved|exceeds "?max_wal_senders')
+# Said by libpq before it asks any server: what is in the DSN, the service file or beside them is wrong.
+_MISTAKEN = re.compile(r'invalid \S+ value|definition of service|file "[^"]*" does not exist|could not read root cert')
 _FINISHED = (pq.ExecStatus.COMMAND_OK, pq.ExecStatus.TUPLES_OK, pq.ExecStatus.COPY_BOTH)
 
 
@@ -59,6 +61,8 @@ class Line:
                 return cls(psycopg.Connection.connect(conninfo, autocommit=True))
             except psycopg.Error as exc:
                 message = _clean(str(exc))
+                if isinstance(exc, psycopg.ProgrammingError) or _MISTAKEN.search(message):
+                    raise RefusedError(f"source.dsn: {message}", remedy="correct it: no waiting will help") from None
                 if not _is_refusal(exc):
                     raise AwayError(f"Postgres is not reachable: {message}", remedy=_away_remedy(message)) from None
         raise RefusedError(f"Postgres refused the connection: {message}", remedy=_connect_remedy(message))
@@ -72,7 +76,8 @@ class Line:
         return self.pgconn.backend_pid
 
     def fileno(self) -> int:
-        return self.pgconn.socket
+        """-1 when there is no socket any more."""
+        return self.pgconn.socket if self.pgconn.status == pq.ConnStatus.OK else -1
 
     def query(self, sql: str, params: Sequence[str | None] = (), *, timeout_seconds: float = 15.0) -> Rows:
         result = self._run(sql, params, timeout_seconds)

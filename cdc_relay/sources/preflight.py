@@ -11,12 +11,10 @@ from dataclasses import dataclass
 
 from cdc_relay.errors import RefusedError
 from cdc_relay.routing.router import Outbox
-from cdc_relay.sources.catalog import Facts, TableFacts
+from cdc_relay.sources.catalog import OLDEST_VERSION, Facts, TableFacts
 from cdc_relay.sources.conninfo import application_name
 
 __all__ = ["Finding", "Wanted", "find_problems", "names_us_as_standby", "refuse", "standby_finding"]
-
-_OLDEST_VERSION = 150000
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +24,7 @@ class Wanted:
     slot: str
     publication: str
     outboxes: tuple[Outbox, ...]
+    publication_label: str = ""  # as SQL writes it; empty: as it is
 
     @property
     def application_name(self) -> str:
@@ -50,13 +49,15 @@ def refuse(findings: Iterable[Finding]) -> None:
 
 def find_problems(facts: Facts, wanted: Wanted) -> Iterator[Finding]:
     yield from _server_problems(facts)
+    if facts.server_version < OLDEST_VERSION:
+        return  # nothing else was asked
     yield from _slot_problems(facts, wanted)
     yield from _publication_problems(facts, wanted)
     yield from _standby_problems(facts, wanted)
 
 
 def _server_problems(facts: Facts) -> Iterator[Finding]:
-    if facts.server_version < _OLDEST_VERSION:
+    if facts.server_version < OLDEST_VERSION:
         yield Finding(f"Postgres {facts.server_version // 10000} is too old", "use Postgres 15 or newer")
     if facts.wal_level != "logical":
         yield Finding(
@@ -89,7 +90,7 @@ def _slot_problems(facts: Facts, wanted: Wanted) -> Iterator[Finding]:
 
 
 def _publication_problems(facts: Facts, wanted: Wanted) -> Iterator[Finding]:
-    publication, name = facts.publication, _identifier(wanted.publication)
+    publication, name = facts.publication, wanted.publication_label or wanted.publication
     if publication is None:
         yield Finding(f"there is no publication {name}", "create it: cdc-relay setup -c FILE")
     elif not publication.insert:
@@ -108,7 +109,7 @@ def _table_problems(facts: Facts, table: TableFacts | None, outbox: Outbox, publ
     if missing:
         yield Finding(
             f"table {outbox.label} has no column {', '.join(missing)} (it has {', '.join(table.columns)})",
-            "add the column, or map another one under outboxes[].columns",
+            "add the column (a generated one is not published), or map another one under outboxes[].columns",
         )
     if not table.logged:
         yield Finding(
@@ -164,7 +165,3 @@ def names_us_as_standby(setting: str, application_name: str) -> bool:
     elements = re.findall(r'"((?:[^"]|"")*)"|([^\s,()"]+)', counted.group(1) if counted else setting)
     names = [plain or quoted.replace('""', '"') for quoted, plain in elements]
     return any(name == "*" or name.lower() == application_name.lower() for name in names)
-
-
-def _identifier(name: str) -> str:
-    return name if re.fullmatch(r"[a-z_][a-z0-9_]*", name) else '"' + name.replace('"', '""') + '"'

@@ -14,6 +14,7 @@ from psycopg import pq
 
 from cdc_relay.errors import RefusedError, RelayError, SlotInUseError, SourceError
 from cdc_relay.protocol import wire
+from cdc_relay.sources.knock import Place
 from cdc_relay.sources.line import Line, QueryError
 from cdc_relay.stop import Stop
 
@@ -55,6 +56,10 @@ class SlotStream:
     @property
     def backend_pid(self) -> int:
         return self._line.backend_pid
+
+    @property
+    def place(self) -> Place:
+        return self._line.place
 
     def fileno(self) -> int:
         return self._line.fileno()

@@ -63,13 +63,14 @@ class SlotSource:
         self._seen: _Sighting | None = None
         self.server_is_leaving = False  # written by the helper thread, read by the loop
 
-    def preflight(self) -> None:
+    def preflight(self) -> Checkup:
         """Refuse what is wrong before anything is read. On a new connection: the old one may be dead, or elsewhere."""
         self.server_is_leaving = False
         self.close()
         facts = self._facts()
         refuse(find_problems(facts, self._wanted))
         self._compare(facts)
+        return Checkup(facts.lag_bytes)
 
     def open(self) -> SlotStream:
         stream = start_stream(
@@ -80,6 +81,7 @@ class SlotSource:
         )
         self._backend_pid = stream.backend_pid
         try:
+            self._require_one_server(stream.place)
             self.check()
         except BaseException:
             stream.close()
@@ -96,7 +98,8 @@ class SlotSource:
 
     def fileno(self) -> int | None:
         """What the helper watches between two jobs."""
-        return None if self._line is None else self._line.fileno()
+        fileno = -1 if self._line is None else self._line.fileno()
+        return None if fileno < 0 else fileno
 
     def look(self) -> None:
         """Something arrived unasked. A server that shuts down closes this connection first and takes no new one."""
@@ -118,9 +121,13 @@ class SlotSource:
 
     def _catalog(self) -> Line:
         if self._line is None:
-            self._line = Line.open(self._catalog_conninfo)
-            self._place = self._line.place
-            self._line.query(f"SET statement_timeout = '{_STATEMENT_LIMIT_SECONDS}s'")
+            line = Line.open(self._catalog_conninfo)
+            try:
+                line.query(f"SET statement_timeout = '{_STATEMENT_LIMIT_SECONDS}s'")
+            except SourceError:
+                line.close()
+                raise
+            self._line, self._place = line, line.place
         return self._line
 
     def _ask(self, question: Callable[[Line], T]) -> T:
@@ -134,6 +141,11 @@ class SlotSource:
         slot, publication = self._wanted.slot, self._wanted.publication
         tables = [(outbox.schema, outbox.name) for outbox in self._wanted.outboxes]
         return self._ask(lambda line: read_facts(line, slot=slot, publication=publication, tables=tables))
+
+    def _require_one_server(self, place: Place) -> None:
+        """A DSN may name several: what we check must be what we read."""
+        if place != self._place:
+            raise AwayError("the stream and the catalog reached different servers of source.dsn")
 
     def _look_again(self) -> Facts:
         """While the stream is healthy a catalog that cannot be read is only away, whatever the reason."""

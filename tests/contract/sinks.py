@@ -107,9 +107,11 @@ def record(
     value: bytes | None = b"v",
     *,
     headers: Headers | None = None,
-    timestamp_ms: int = 1_700_000_000_123,
+    timestamp_ms: int | None = None,
     partition: int = -1,
 ) -> Record:
+    """Of now by default: the broker's retention goes by a record's timestamp, and runs every few minutes."""
+    timestamp_ms = time.time_ns() // 1_000_000 if timestamp_ms is None else timestamp_ms
     return Record(topic, key, value, headers or [], timestamp_ms, 0, None, partition)
 
 

@@ -95,7 +95,7 @@ def test_nothing_is_reported_before_somebody_looks(bench: Bench) -> None:
 
 
 def test_key_value_headers_and_time_arrive_as_they_were_sent(bench: Bench) -> None:
-    sink, topic = bench.make_sink(), bench.make_topic()
+    sink, topic = bench.make_sink(), bench.make_topic(retention_ms="-1")  # the record is old
     headers: list[tuple[str, bytes | None]] = [("id", b"\x00\xff"), ("empty", b""), ("id", b"twice"), ("none", None)]
     sink.publish(
         record(topic, b"\x00k\xff", bytes(range(256)), headers=headers, timestamp_ms=946_684_800_001), ticket()

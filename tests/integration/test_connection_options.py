@@ -6,15 +6,12 @@ import os
 import pwd
 import re
 import shutil
-import socket
 import subprocess
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from cdc_relay.errors import AwayError
 from cdc_relay.sources.conninfo import catalog_conninfo, replication_conninfo
 from cdc_relay.sources.line import Line
 from tests.fixtures.fix_postgres import Database, MakePostgres, PostgresServer
@@ -136,18 +133,6 @@ def test_what_a_service_file_says_stays(
     used = {option.keyword.decode(): (option.val or b"").decode() for option in line.pgconn.info}
     line.close()
     assert used.items() >= said.items()
-
-
-def test_a_service_file_may_set_the_limit_of_a_connection_attempt(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        env = service_file(tmp_path, host="127.0.0.1", port=silent.getsockname()[1], connect_timeout=2)
-        use_environment(monkeypatch, env)
-        started = time.monotonic()
-        with pytest.raises(AwayError):
-            Line.open(catalog_conninfo("service=shop", password=None, slot="orders", silence_seconds=5))
-    assert time.monotonic() - started < 6
 
 
 @pytest.mark.core

@@ -169,3 +169,27 @@ def test_closing_does_not_wait_for_ever_for_a_stuck_job() -> None:
     assert not stuck.done()
     assert helper._thread.daemon  # so it cannot keep the process either
     gate.set()
+
+
+class Raising:
+    """A watched connection on which looking fails."""
+
+    def __init__(self) -> None:
+        self.here, self.there = socket.socketpair()
+        self.there.send(b"!")
+
+    def fileno(self) -> int:
+        return self.here.fileno()
+
+    def look(self) -> None:
+        self.here.recv(1)
+        raise ValueError("the connection is lost")
+
+
+def test_a_look_that_fails_does_not_end_the_helper() -> None:
+    watched = Raising()
+    helper = Helper(watched)
+    assert helper.submit(lambda: "done").result(timeout=10) == "done"
+    watched.there.send(b"!")
+    assert helper.submit(lambda: "again").result(timeout=10) == "again"
+    helper.close()

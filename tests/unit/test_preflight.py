@@ -130,7 +130,7 @@ def test_a_table_is_judged_without_a_publication_too() -> None:
 
 
 def test_a_publication_is_quoted_where_sql_needs_it() -> None:
-    wanted = replace(WANTED, publication='Order "s"')
+    wanted = replace(WANTED, publication='Order "s"', publication_label='"Order ""s"""')
     [finding] = find_problems(with_table(member=""), wanted)
     assert finding.remedy.startswith('ALTER PUBLICATION "Order ""s""" ADD TABLE public.outbox')
 

@@ -78,10 +78,11 @@ class FakeSource:
         self._clock = clock
         self._calls = calls
 
-    def preflight(self) -> None:
+    def preflight(self) -> FakeCheckup:
         self._calls.append("preflight")
         if self.preflights:
             raise self.preflights.popleft()
+        return FakeCheckup()
 
     def open(self) -> Stream:
         self._calls.append("open")
@@ -234,11 +235,11 @@ def test_what_is_away_is_waited_for_with_backoff(time: FakeTime) -> None:
     waits: list[float] = []
     before = rig.source.preflight
 
-    def preflight() -> None:
+    def preflight() -> FakeCheckup:
         waits.append(rig.waits)
-        before()
+        return before()
 
-    rig.source.preflight = preflight  # type: ignore[method-assign]
+    rig.source.preflight = preflight  # type: ignore[method-assign]  # a spy around the fake
     rig.run()
     pauses = [later - earlier for earlier, later in pairwise(waits)]
     assert pauses == sorted(pauses)

@@ -8,7 +8,7 @@ import pytest
 
 from cdc_relay.delivery.intake import Intake
 from cdc_relay.delivery.window import Window
-from cdc_relay.errors import AwayError, RecordRefusedError, RefusedError, SourceError
+from cdc_relay.errors import AwayError, DecodeError, RecordRefusedError, RefusedError, SourceError
 from cdc_relay.model import Failure
 from cdc_relay.parking.lot import RefusingLot
 from cdc_relay.routing.router import Outbox, Router
@@ -286,3 +286,37 @@ def test_a_frame_that_takes_long_to_arrive_is_no_silence() -> None:
     rig = Rig(answer=None)
     rig.stream.is_receiving = True
     assert rig.run_until(60) is None
+
+
+def test_a_session_that_has_parted_once_never_reads_on_behind_a_dropped_row() -> None:
+    rig = Rig(*transaction(100, 1)[:-1], answer=frames.keepalive(100))
+    rig.turn(2)
+    rig.sink.eager = True
+    rig.stream.frames.extend([row(2)])
+    rig.session.part(0.1)
+    rig.stream.frames.append(frames.commit(100))
+    rig.session.part(0.1)
+    assert rig.intake.ledger.in_transaction
+    assert rig.confirmed == 0
+
+
+def test_an_idle_loop_sleeps_while_a_check_takes_its_time() -> None:
+    rig = Rig()
+    rig.run_until(10.5)
+    before = rig.stream.read_count
+    rig.run_until(5)
+    assert rig.stream.read_count - before < 20
+
+
+def test_a_drain_is_a_sign_of_life() -> None:
+    rig = Rig(*transaction(100, 1))
+    rig.turn(2)
+    rig.session.part(40)
+    assert rig.clock.now - rig.stats.last_turn_at < 6
+
+
+def test_a_column_marked_unchanged_in_an_insert_is_a_decode_error() -> None:
+    unchanged = frames.insert(b"e1", b"order", b"k", b"Placed", b"X").replace(b"t\x00\x00\x00\x01X", b"u")
+    rig = Rig(frames.begin(99), frames.relation(), unchanged)
+    with pytest.raises(DecodeError, match="unchanged"):
+        rig.turn(2)
