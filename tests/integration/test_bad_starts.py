@@ -248,8 +248,18 @@ def test_a_mapped_column_that_the_table_lacks_is_refused_with_those_it_has(pipel
     said = last_words(start(pipeline, outboxes=outboxes))
     assert (
         "table public.outbox has no column body (it has id, aggregatetype, aggregateid, type, payload)\n"
-        "  what to do: add the column, or map another one under outboxes[].columns" in said
+        "  what to do: add the column (a generated one is not published), or map another one under outboxes[].columns"
+        in said
     )
+
+
+@pytest.mark.core
+def test_a_mapped_column_that_postgres_does_not_publish_is_refused(pipeline: Pipeline) -> None:
+    pipeline.database.execute(
+        "ALTER TABLE public.outbox ADD COLUMN body text GENERATED ALWAYS AS (aggregateid || type) STORED"
+    )
+    outboxes = [{"table": "public.outbox", "columns": {"payload": "body"}}]
+    assert "table public.outbox has no column body" in last_words(start(pipeline, outboxes=outboxes))
 
 
 @pytest.mark.core
