@@ -59,7 +59,8 @@ def find_tests(file: str) -> list[Path]:
 
 
 def test_every_promise_of_this_version_has_its_tests() -> None:
-    rows = re.findall(r"^\| (\d+) \|.*\| (.*) \|$", RELIABILITY, re.MULTILINE)
+    promises = RELIABILITY.partition("## Broken on purpose")[0]
+    rows = re.findall(r"^\| (\d+) \|.*\| (.*) \|$", promises, re.MULTILINE)
     assert [int(number) for number, _ in rows] == [1, 2, 3, 4, 5, 6, 9, 10, 11, 12, 13, 14, 15, 16]
     assert [number for number, tests in rows if not NAMED_TEST.search(tests)] == []
 
