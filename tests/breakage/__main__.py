@@ -1,10 +1,11 @@
 """`python -m tests.breakage`: break each promise on purpose and see that a test notices.
 
-Not part of `make test`: it starts servers anew for each fault and takes about 20 minutes on two cores.
+Not part of `make test`: it starts servers anew for each fault and takes 15 to 25 minutes on two cores.
 """
 
 from __future__ import annotations
 
+import signal
 import sys
 import time
 from collections.abc import Sequence
@@ -28,6 +29,7 @@ def main(only: int | None, list_only: bool) -> None:
     if list_only:
         _show(faults)
         return
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # with the copies removed, as on Ctrl-C
     try:
         with workshop() as shop:
             verdicts = _try_all(shop, faults)
