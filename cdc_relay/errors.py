@@ -3,7 +3,6 @@
 RelayError                 exit 1   anything that has no better place
 ├── ConfigError            exit 2   the configuration file or the command line is wrong
 ├── RefusedError           exit 3   an operator has to act; carries the remedy
-│   └── RecordRefusedError exit 3   one record cannot be published
 ├── AwayError              exit 3   something is only away (with --no-wait; otherwise the relay waits)
 │   └── SlotInUseError     exit 3   another process reads the slot: stand by
 ├── SourceError            exit 1   the replication line broke; the relay reconnects
@@ -21,7 +20,6 @@ __all__ = [
     "DecodeError",
     "DrainError",
     "LedgerError",
-    "RecordRefusedError",
     "RefusedError",
     "RelayError",
     "SinkError",
@@ -50,10 +48,6 @@ class ConfigError(RelayError):
 
 class RefusedError(RelayError):
     exit_code = 3
-
-
-class RecordRefusedError(RefusedError):
-    pass
 
 
 class AwayError(RelayError):

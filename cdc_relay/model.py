@@ -1,14 +1,34 @@
-"""The nouns that the packages share: Transaction, Record, Ticket, Failure. Pure data; knows no library and no I/O."""
+"""The nouns that the packages share. Pure data; knows no library and no I/O."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from enum import StrEnum
 from typing import NamedTuple
 
 from cdc_relay.protocol.lsn import format_lsn
 
-__all__ = ["Failure", "Headers", "Record", "Ticket", "Transaction"]
+__all__ = [
+    "Action",
+    "Columns",
+    "ErrorClass",
+    "Failure",
+    "Headers",
+    "Identity",
+    "Origin",
+    "Policy",
+    "Record",
+    "Retry",
+    "Scheduled",
+    "Scope",
+    "Ticket",
+    "Transaction",
+    "Unroutable",
+]
 
 Headers = list[tuple[str, bytes | None]]
+Columns = list[tuple[str, int, bytes | None]]  # name, type oid and value (as Postgres prints it) of a whole row
+Identity = tuple[str, int, int, int]  # outbox, commit LSN, ordinal in the transaction, commit time in microseconds
 
 
 class Transaction:
@@ -28,6 +48,34 @@ class Transaction:
         return f"transaction {self.xid} at LSN {format_lsn(self.commit_lsn)}"
 
 
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The outbox that a change comes from; `event_fields` names what `Ticket.event` carries, in its order."""
+
+    label: str  # the table as SQL writes it
+    event_fields: tuple[str, ...] = ("id", "type")  # of: id, type, correlation_id, tenant
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """How often and when a parked record is tried again: after min(base * 2^n, max) seconds, give or take."""
+
+    base_seconds: float = 5.0
+    max_seconds: float = 1800.0
+    jitter: float = 0.1  # share of the delay
+    max_retries: int = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What a route asks for when its records cannot be published."""
+
+    route: str  # its name, for operators
+    strict: bool = False  # later records of a key wait for a failed one
+    hold_dead: bool = False  # strict: they wait for a dead one too
+    retry: Retry = Retry()
+
+
 class Record(NamedTuple):
     """What the broker gets. A tuple, because one is made per event and a frozen dataclass costs four times as much."""
 
@@ -37,8 +85,25 @@ class Record(NamedTuple):
     headers: Headers
     timestamp_ms: int
     size_bytes: int  # key, value and headers: what the window counts
-    event_id: bytes | None  # as Postgres prints it
+    policy: Policy
     partition: int = -1  # -1: the partitioner decides
+
+
+class Scheduled(NamedTuple):
+    """A record that is not due yet."""
+
+    record: Record
+    scheduled_at: str  # as Postgres prints it, in UTC
+
+
+class Unroutable(NamedTuple):
+    """A change that could not become a record: why, and the row to route again once the cause is gone."""
+
+    failure: Failure
+    columns: Columns
+    policy: Policy
+    key: bytes | None = None  # as far as the mapping can tell
+    value: bytes | None = None
 
 
 class Ticket(NamedTuple):
@@ -49,15 +114,53 @@ class Ticket(NamedTuple):
     """
 
     transaction: Transaction
-    ordinal: int  # place in the transaction; with outbox, commit LSN and commit time it is the change's identity
-    outbox: str
+    ordinal: int  # place in the transaction
+    origin: Origin
     size_bytes: int
-    event_id: bytes | None
+    event: tuple[bytes | None, ...]  # what origin.event_fields names
     headers: Headers
+    topic: str  # empty when it could not be routed
+    policy: Policy
+
+    @property
+    def identity(self) -> Identity:
+        transaction = self.transaction
+        return self.origin.label, transaction.commit_lsn, self.ordinal, transaction.commit_time_us
+
+    @property
+    def position(self) -> tuple[int, int]:
+        """The order of the stream."""
+        return self.transaction.commit_lsn, self.ordinal
 
     def __str__(self) -> str:
-        event_id = "NULL" if self.event_id is None else self.event_id.decode("utf-8", "replace")
-        return f"row id={event_id} of {self.outbox} (record {self.ordinal} of {self.transaction})"
+        event_id = self.event[0] if self.event else None
+        shown = "NULL" if event_id is None else event_id.decode("utf-8", "replace")
+        return f"row id={shown} of {self.origin.label} (record {self.ordinal} of {self.transaction})"
+
+
+class Scope(StrEnum):
+    """How far a failure reaches."""
+
+    RECORD = "record"
+    BATCH = "batch"  # a verdict on records that travelled together
+    TOPIC = "topic"
+    CLUSTER = "cluster"
+    PRODUCER = "producer"
+
+
+class Action(StrEnum):
+    PARK = "park"
+    RESEND = "resend"  # another record of the batch was the culprit: send this one again as usual
+    RESEND_ALONE = "resend_alone"  # find out whether this record is the culprit
+    CLOSE_TOPIC = "close_topic"
+    HOLD = "hold"  # send again when the cluster answers; park nothing
+    REBUILD = "rebuild"  # a new producer; read again from the slot
+
+
+class ErrorClass(StrEnum):
+    TRANSIENT = "transient"  # may pass, or be repaired outside the record: tried again
+    PERMANENT = "permanent"  # the change itself is at fault: sending it again cannot help
+    CRASH = "crash"  # the process died of it
 
 
 class Failure(NamedTuple):
@@ -66,4 +169,6 @@ class Failure(NamedTuple):
     code: str
     reason: str
     remedy: str
-    permanent: bool = False  # the change itself is at fault: sending it again cannot help
+    error_class: ErrorClass = ErrorClass.TRANSIENT
+    scope: Scope = Scope.RECORD
+    action: Action = Action.PARK

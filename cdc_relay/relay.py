@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from concurrent.futures import TimeoutError as FutureTimeout
-from contextlib import suppress
+from dataclasses import replace
 from typing import Protocol, TypeVar
 
 import structlog
@@ -16,13 +16,14 @@ import structlog
 from cdc_relay.errors import (
     AwayError,
     DrainError,
-    RecordRefusedError,
     RelayError,
     SinkError,
     SlotInUseError,
     SourceError,
 )
 from cdc_relay.helper import Helper
+from cdc_relay.parking.entry import Inventory
+from cdc_relay.parking.lot import Lot
 from cdc_relay.session import CheckResult, End, Session, Stream, Timing
 from cdc_relay.sinks.sink import Sink
 from cdc_relay.stats import State, Stats
@@ -36,7 +37,6 @@ T = TypeVar("T")
 _FIRST_WAIT_SECONDS, _LONGEST_WAIT_SECONDS = 0.1, 5.0
 _STANDBY_SECONDS = 1.0
 _LEAVE_SECONDS = 1.0  # what a shutting-down Postgres is asked to wait for open records
-_REFUSAL_DRAIN_SECONDS = 5.0
 
 
 class Source(Protocol):
@@ -50,6 +50,10 @@ class Source(Protocol):
 
     def check(self) -> CheckResult: ...
 
+    def read_range(self) -> tuple[int, int]:
+        """The slot's confirmed LSN and the end of the WAL: what may be delivered again is in between."""
+        ...
+
 
 class Relay:
     """One slot, one sink, one process."""
@@ -59,8 +63,9 @@ class Relay:
         *,
         source: Source,
         sink: Sink,
+        lot: Lot,
         helper: Helper,
-        make_session: Callable[[Stream], Session],
+        make_session: Callable[[Stream, Inventory], Session],
         on_streaming: Callable[[], None],
         stats: Stats,
         stop: Stop,
@@ -69,6 +74,7 @@ class Relay:
     ) -> None:
         self._source = source
         self._sink = sink
+        self._lot = lot
         self._helper = helper
         self._make_session = make_session
         self._on_streaming = on_streaming
@@ -78,13 +84,18 @@ class Relay:
         self._may_wait = wait
         self._wait_seconds = _FIRST_WAIT_SECONDS
         self._released = False  # the line is closed until the broker answers
+        self._has_begun = False  # this process has read the slot before
 
     def run(self) -> None:
         """Returns when it was asked to stop and everything is settled; raises what an operator has to know."""
-        while not self._stop.requested:
-            stream = self._open()
-            if stream is not None:
-                self._stream(stream)
+        try:
+            while not self._stop.requested:
+                stream = self._open()
+                if stream is not None:
+                    self._begin(stream)
+        finally:
+            if self._has_begun:
+                self._helper.submit(self._lot.end_run)
 
     # -- getting there
 
@@ -95,6 +106,7 @@ class Relay:
                 self._stats.slot_lag_bytes = checkup.lag_bytes
             state = State.RELEASED if self._released else State.WAITING
             self._probe_sink()
+            self._await(self._lot.open)
             state, self._released = State.WAITING, False
             stream = self._await(self._source.open)
         except (AwayError, SourceError) as exc:
@@ -104,9 +116,30 @@ class Relay:
             self._sink.reset()
             self._recover(exc, time.monotonic())
             return None
-        if stream is not None:
-            self._may_wait = True  # --no-wait is about the start
         return stream
+
+    def _begin(self, stream: Stream) -> None:
+        """Only the reader of the slot may touch what the lot has for it."""
+        try:
+            inventory = self._await(self._take_over)
+        except BaseException as exc:
+            stream.close()
+            if not isinstance(exc, AwayError):
+                raise
+            self._wait_for(exc, State.WAITING)
+            return
+        if inventory is None:
+            stream.close()
+            return
+        self._may_wait = True  # --no-wait is about the start
+        self._stream(stream, inventory)
+
+    def _take_over(self) -> Inventory:
+        """After a failover the lot may have records beyond the end of this server's WAL: those never come again."""
+        confirmed_lsn, end_lsn = self._source.read_range()
+        inventory = self._lot.take_over(confirmed_lsn)
+        self._has_begun = True
+        return replace(inventory, identities=frozenset(each for each in inventory.identities if each[1] <= end_lsn))
 
     def _probe_sink(self) -> None:
         try:
@@ -149,17 +182,13 @@ class Relay:
 
     # -- being there
 
-    def _stream(self, stream: Stream) -> None:
-        session = self._make_session(stream)
+    def _stream(self, stream: Stream, inventory: Inventory) -> None:
+        session = self._make_session(stream, inventory)
         started, lost = time.monotonic(), None
         self._enter(State.STREAMING)
         try:
             self._on_streaming()
             self._conclude(session, session.run())
-        except RecordRefusedError:
-            with suppress(RelayError):  # the operator has to hear of the record, whatever else happens
-                session.part(_REFUSAL_DRAIN_SECONDS)  # what was delivered is confirmed; the refused one is not
-            raise
         except (SourceError, SinkError) as exc:
             lost = exc
         finally:
@@ -194,8 +223,8 @@ class Relay:
             ) from exc
         if left:
             raise DrainError(
-                f"stopped with {left} records unacknowledged after {self._timing.drain:g} s: they will be published"
-                " again at the next start",
+                f"stopped with {left} records unsettled after {self._timing.drain:g} s: they will be published again at"
+                " the next start",
                 remedy="nothing is lost; see why the broker is slow, or raise delivery.drain",
             )
 

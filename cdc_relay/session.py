@@ -1,6 +1,7 @@
 """The loop: one replication line, read, published, settled and confirmed, until it ends.
 
-Runs on one thread. It knows stream, sink, lot and checks as Protocols only, and every LSN in it dies with it.
+Runs on one thread. It knows stream, sink and checks as Protocols only, and every LSN in it dies with it. What becomes
+of a record between reading and settling is the affair of `dispatch`.
 """
 
 from __future__ import annotations
@@ -14,10 +15,11 @@ from typing import Any, Protocol
 
 import structlog
 
-from cdc_relay.delivery.intake import Intake
-from cdc_relay.errors import AwayError, RecordRefusedError, SourceError
-from cdc_relay.model import Failure
-from cdc_relay.parking.lot import Lot, Reject
+from cdc_relay.bell import Bell
+from cdc_relay.delivery.intake import Intake, Outcome
+from cdc_relay.dispatch.dispatch import Dispatch
+from cdc_relay.errors import AwayError, SourceError
+from cdc_relay.model import Record
 from cdc_relay.protocol import wire
 from cdc_relay.sinks.sink import Reports, Sink
 from cdc_relay.stats import State, Stats
@@ -35,6 +37,8 @@ _FULL_SECONDS = 0.005
 _HOLD_SECONDS = 0.05
 _COMMIT_SECONDS = 0.2
 _HANDSHAKE_SECONDS = 5.0
+_NOTE_SECONDS = 1.0  # between two tries to note a record
+_SURVIVED_SECONDS = 0.2  # a record that was handed out so long ago has not killed us
 _LARGE_FRAME_BYTES = 16 << 20  # libpq's buffer stays grown after such a frame until the line is closed
 
 
@@ -45,7 +49,9 @@ class Stream(Protocol):
 
     def send_status(self, *, write_lsn: int, flush_lsn: int, reply_requested: bool = False) -> None: ...
 
-    def wait(self, timeout_seconds: float, stop: Stop | None = None) -> None: ...
+    def wait(self, timeout_seconds: float, *others: Stop | Bell) -> None:
+        """Until there is something to read, or one of the others has something to say, or the time is over."""
+        ...
 
     def close(self) -> None: ...
 
@@ -86,22 +92,24 @@ class Session:
         intake: Intake,
         *,
         sink: Sink,
-        lot: Lot,
+        dispatch: Dispatch,
         check: Check,
         server_is_leaving: Callable[[], bool],
         stats: Stats,
         stop: Stop,
+        bell: Bell,
         timing: Timing,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._stream = stream
         self._intake = intake
         self._sink = sink
-        self._lot = lot
+        self._dispatch = dispatch
         self._check = check
         self._server_is_leaving = server_is_leaving
         self._stats = stats
         self._stop = stop
+        self._bell = bell  # the helper has finished something
         self._timing = timing
         self._clock = clock
         now = clock()
@@ -111,10 +119,9 @@ class Session:
         self._confirmed = False  # the first confirmation does not wait for the clock: a short session must get on too
         self._checking: Future[Any] | None = None
         self._idle_lsn_under_check = 0
-        self._parking: list[tuple[Future[None], list[Reject]]] = []
         self._parted = False
-        self._rejects: list[Reject] = []
-        self._refused: list[Reject] = []
+        self._frame: bytes | memoryview | None = None  # read, and not yet noted: see _gulp_carefully
+        self._note_at = now
 
     def run(self) -> End:
         while True:
@@ -128,24 +135,38 @@ class Session:
         if not self._parted:  # a row may have been read and dropped the first time: never read on behind it
             self._parted = True
             self._read_to_commit(self._clock() + min(drain_seconds, _COMMIT_SECONDS))
-        while self._intake.window.record_count > self._stuck_count and self._clock() < deadline:
-            self._settle(self._sink.flush(0.05))
-            if not self._refused:
-                self._tend_parking()
-            self._report_if_due(self._clock())
-            self._count(self._clock())
+        while not self._is_drained and self._clock() < deadline:
+            self._drain_turn()
         self._shake_hands(self._clock() + _HANDSHAKE_SECONDS)
         return self._intake.window.record_count
 
     def close(self) -> None:
         self._stream.close()
 
+    @property
+    def _is_drained(self) -> bool:
+        return not self._intake.window.record_count and self._dispatch.is_idle
+
+    def _drain_turn(self) -> None:
+        if self._dispatch.is_waiting_for_broker:
+            self._settle(self._sink.flush(0.05))
+        else:
+            self._bell.wait(0.05)
+            self._bell.hush()
+            self._settle(self._sink.poll(0))
+        now = self._clock()
+        self._tend_dispatch(now, may_claim=False)
+        self._report_if_due(now)
+        self._count(now)
+
     def _turn(self) -> End | None:
         now = self._clock()
         self._notice_pause(now)
-        more = self._gulp()
+        self._dispatch.publisher.now = now
+        more = self._gulp_carefully() if self._dispatch.caution.is_on else self._gulp()
         self._settle(self._await_reports(more, now))
-        self._tend_parking()
+        may_claim = not (self._is_holding(now) and self._dispatch.is_waiting_for_broker)
+        self._tend_dispatch(self._clock(), may_claim=may_claim)
         self._tend_check(now)
         self._notice_silence(now)
         self._report_if_due(now)
@@ -156,12 +177,15 @@ class Session:
 
     def _gulp(self) -> bool:
         """Read what the socket has, within the window. True while there is more."""
-        read, take, publish = self._stream.read, self._intake.take, self._sink.publish
+        read, take, offer = self._stream.read, self._intake.take, self._dispatch.publisher.offer
         window = self._intake.window
+        if self._dispatch.is_paused:
+            self._heard_at = self._clock()  # unheard while we do not listen is no silence
+            return True
         for count in range(_GULP_FRAMES):
             frame = None if window.is_full else read()
             if frame is None:
-                if count or window.is_full or self._stream.is_receiving:  # unheard while we do not listen is no silence
+                if count or window.is_full or self._stream.is_receiving:
                     self._heard_at = self._clock()
                 return window.is_full
             outcome = take(frame)
@@ -169,68 +193,117 @@ class Session:
             if outcome is None:
                 continue
             routed, ticket = outcome
-            if isinstance(routed, Failure):
-                self._rejects.append(Reject(ticket, routed))
+            if type(routed) is Record:
+                offer(routed, ticket)
             else:
-                publish(routed, ticket)
+                self._hand_over(outcome)
         self._heard_at = self._clock()
         return True
 
+    def _hand_over(self, outcome: Outcome) -> None:
+        routed, ticket = outcome
+        if isinstance(routed, Record):
+            self._dispatch.publisher.offer(routed, ticket)
+        else:
+            self._dispatch.entrance.set_aside(routed, ticket)
+
     def _await_reports(self, more: bool, now: float) -> Reports:
-        """Behind: gather. Caught up: send at once. Nothing open: sleep on the socket until the next clock."""
+        """Behind: gather. Caught up: send at once. Nothing out: sleep until somebody or a clock calls."""
         window = self._intake.window
-        if window.is_full:
+        if not self._dispatch.is_waiting_for_broker:
+            return self._sleep(more, now)
+        if window.is_full or self._dispatch.is_paused:
             return self._sink.flush(self._patience(now, _FULL_SECONDS))  # nothing more can join what lingers
-        if more:
-            return self._sink.poll(0)
-        if not window.record_count:
-            due = self._status_at if self._checking else min(self._status_at, self._check_at)
-            self._stream.wait(max(0.0, due - now), self._stop)
-            return self._sink.poll(0)
-        if self._intake.lag_us > _BEHIND_US:
-            time.sleep(_NAP_SECONDS)
-            return self._sink.poll(0)
+        if not self._dispatch.publisher.lanes.waiting_count:  # a strict key waits for each of its records
+            if more:
+                return self._sink.poll(0)
+            if self._intake.lag_us > _BEHIND_US:
+                time.sleep(_NAP_SECONDS)
+                return self._sink.poll(0)
         return self._sink.flush(self._patience(now, _FLUSH_SECONDS))
+
+    def _sleep(self, more: bool, now: float) -> Reports:
+        if self._intake.window.is_full or self._dispatch.is_paused:
+            self._bell.wait(_FULL_SECONDS)  # only the helper can help
+        elif not more:
+            self._stream.wait(max(0.0, self._next_clock() - now), self._stop, self._bell)
+        self._bell.hush()
+        return self._sink.poll(0)
+
+    def _next_clock(self) -> float:
+        clocks = [self._status_at]
+        if self._checking is None:
+            clocks.append(self._check_at)
+        if self._dispatch.due_at is not None:
+            clocks.append(self._dispatch.due_at)
+        if not self._is_drained:
+            clocks.append(self._clock() + _HOLD_SECONDS)
+        return min(clocks)
 
     def _patience(self, now: float, seconds: float) -> float:
         """While we hold there is no hurry, and no sense in turning a thousand times a second."""
-        return seconds if now - self._settled_at < self._timing.hold else _HOLD_SECONDS
+        return _HOLD_SECONDS if self._is_holding(now) else seconds
+
+    def _gulp_carefully(self) -> bool:
+        """Repeated deaths at this position: one record at a time, noted durably before it is touched."""
+        if not self._is_drained or self._clock() < self._note_at:
+            self._heard_at = self._clock()
+            return False  # waiting for the broker or the lot, with no note open
+        frame, self._frame = self._frame or self._stream.read(), None
+        if frame is None:
+            if not self._intake.ledger.in_transaction:
+                self._dispatch.caution.rest(self._clock())
+            return False
+        self._heard_at = self._clock()
+        identity, caution = self._intake.identify(frame), self._dispatch.caution
+        if identity is None:
+            self._intake.take(frame)
+            return True
+        if caution.notebook.is_culprit(identity):
+            self._take(self._intake.condemn(frame, caution.notebook.sentence(identity)))
+            caution.found()
+        elif self._wait_for(caution.notebook.open_note(identity)):
+            self._take(self._intake.take(frame))
+            self._survive()
+            self._wait_for(caution.notebook.close_note())
+            caution.passed()
+            self._intake.reply_is_due = True  # confirm at once: the next run must not begin further back than needed
+        else:
+            self._frame, self._note_at = frame, self._clock() + _NOTE_SECONDS
+        return True
+
+    def _take(self, outcome: Outcome | None) -> None:
+        if outcome is not None:
+            self._hand_over(outcome)
+
+    def _survive(self) -> None:
+        """Whatever the record does to this process, it does now. A broker that does not answer is another matter."""
+        deadline = self._clock() + _SURVIVED_SECONDS
+        while self._dispatch.is_waiting_for_broker and self._clock() < deadline:
+            self._settle(self._sink.flush(0.05))
+
+    def _wait_for(self, future: Future[None]) -> bool:
+        """Only here the loop waits for the helper; the status clock runs on."""
+        while not future.done():
+            self._bell.wait(0.05)
+            self._bell.hush()
+            self._turned_at = self._heard_at = self._clock()
+            self._report_if_due(self._turned_at)
+        try:
+            future.result()
+        except AwayError as exc:
+            log.warning("note_failed", reason=exc.message)
+            return False
+        return True
 
     # -- settling and confirming
 
     def _settle(self, reports: Reports) -> None:
-        settle, stats = self._intake.settle, self._stats
-        for ticket in reports.delivered:
-            settle(ticket)
-            stats.published_bytes += ticket.size_bytes
-        if reports.delivered:
-            stats.published_count += len(reports.delivered)
-            self._settled_at = self._clock()
-        for ticket, failure in reports.failed:
-            self._rejects.append(Reject(ticket, failure))
+        self._dispatch.publisher.settle(reports)
 
-    def _tend_parking(self) -> None:
-        """Rejects are settled when the lot has them durably, not before."""
-        if self._rejects:
-            self._parking.append((self._lot.park(self._rejects), self._rejects))
-            self._rejects = []
-        while self._parking and self._parking[0][0].done():
-            future, rejects = self._parking.pop(0)
-            try:
-                future.result()
-            except RecordRefusedError:
-                self._refused = rejects
-                raise
-            for reject in rejects:
-                self._intake.settle(reject.ticket)
-            self._settled_at = self._clock()
-
-    @property
-    def _stuck_count(self) -> int:
-        """After a refusal nothing is parked any more: the first one is what the operator has to hear of."""
-        if not self._refused:
-            return 0
-        return len(self._refused) + len(self._rejects) + sum(len(rejects) for _, rejects in self._parking)
+    def _tend_dispatch(self, now: float, *, may_claim: bool) -> None:
+        self._dispatch.tend(now, may_claim=may_claim)
+        self._settled_at = max(self._settled_at, self._dispatch.settled_at)
 
     def _report_if_due(self, now: float) -> None:
         first = self._intake.ledger.safe_lsn and not self._confirmed
@@ -248,6 +321,8 @@ class Session:
 
     def _read_to_commit(self, deadline: float) -> None:
         """A transaction of which only the Commit is unread would be delivered again whole: read that much."""
+        if self._frame is not None:
+            return  # nothing may be read behind it
         while self._intake.ledger.in_transaction and self._clock() < deadline:
             frame = self._stream.read()
             if frame is None:
@@ -321,10 +396,15 @@ class Session:
         if not window.record_count:
             self._settled_at = now
         stats.last_settled_at = self._settled_at
-        if now - self._settled_at > self._timing.hold:
+        if self._dispatch.trouble:
+            self._enter(State.HOLDING, f"the lot: {self._dispatch.trouble}")
+        elif self._is_holding(now):
             self._enter(State.HOLDING, self._sink.error or "the broker acknowledges nothing")
         else:
             self._enter(State.STREAMING)
+
+    def _is_holding(self, now: float) -> bool:
+        return now - self._settled_at > self._timing.hold
 
     def _enter(self, state: State, reason: str = "") -> None:
         if self._stats.enter(state, reason):
@@ -338,6 +418,6 @@ class Session:
         window, intake = self._intake.window, self._intake
         if window.is_full and now - self._settled_at >= self._timing.release:
             return End.RELEASED
-        if intake.largest_frame_bytes > _LARGE_FRAME_BYTES and not window.record_count:
+        if intake.largest_frame_bytes > _LARGE_FRAME_BYTES and self._is_drained and self._frame is None:
             return None if intake.ledger.in_transaction else End.REFRESH
         return None

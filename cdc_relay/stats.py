@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from enum import StrEnum
 
+from cdc_relay.parking.entry import Survey
+
 __all__ = ["State", "Stats"]
 
 
@@ -22,14 +24,19 @@ class Stats:
     """One writer (the loop's thread), many readers; each field is replaced, never mutated in place."""
 
     __slots__ = (
+        "closed_topics",
+        "dead_count",
         "ignored_count",
         "last_settled_at",
         "last_turn_at",
+        "lot",
         "open_bytes",
         "open_record_count",
+        "parked_count",
         "published_bytes",
         "published_count",
         "reconnect_count",
+        "republished_count",
         "sink_error",
         "slot_lag_bytes",
         "state",
@@ -41,6 +48,11 @@ class Stats:
     def __init__(self) -> None:
         self.published_count = 0
         self.published_bytes = 0
+        self.parked_count = 0  # records sent to the lot, whatever the reason
+        self.republished_count = 0  # records published from the lot
+        self.dead_count = 0
+        self.lot: Survey | None = None  # None until the lot has been asked
+        self.closed_topics: tuple[str, ...] = ()
         self.transaction_count = 0
         self.ignored_count = 0  # changes of relations that are no configured outbox
         self.reconnect_count = 0

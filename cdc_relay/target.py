@@ -2,18 +2,36 @@
 
 from __future__ import annotations
 
-from cdc_relay.config import OutboxConfig, RelayConfig, SourceConfig, quote_identifier
-from cdc_relay.routing.router import Outbox
+from collections.abc import Iterator
+
+from pydantic import SecretStr
+
+from cdc_relay.config import OutboxConfig, RelayConfig, SourceConfig, policy_of, quote_identifier, retry_of
+from cdc_relay.model import Policy
+from cdc_relay.routing.outbox import Outbox, Route
 from cdc_relay.sources.conninfo import catalog_conninfo, replication_conninfo
 from cdc_relay.sources.preflight import Wanted
 
-__all__ = ["conninfo_of", "replication_conninfo_of", "silence_seconds_of", "wanted_of"]
+__all__ = [
+    "conninfo_of",
+    "parking_conninfo_of",
+    "policies_of",
+    "replication_conninfo_of",
+    "silence_seconds_of",
+    "wanted_of",
+]
 
 
 def wanted_of(config: RelayConfig) -> Wanted:
     source = config.source
-    outboxes = tuple(_outbox(outbox) for outbox in config.outboxes)
-    return Wanted(source.slot, source.publication, outboxes, quote_identifier(source.publication))
+    return Wanted(source.slot, source.publication, tuple(_outboxes(config)), quote_identifier(source.publication))
+
+
+def policies_of(config: RelayConfig) -> dict[str, Policy]:
+    """By route name, for parked records that have only the name; "" is for rows that no route took."""
+    outboxes = list(_outboxes(config))
+    named = {route.policy.route: route.policy for outbox in outboxes for route in outbox.routes}
+    return named | {outbox.unrouted.route: outbox.unrouted for outbox in outboxes}
 
 
 def silence_seconds_of(source: SourceConfig) -> float:
@@ -23,23 +41,60 @@ def silence_seconds_of(source: SourceConfig) -> float:
 
 def conninfo_of(config: RelayConfig) -> str:
     source = config.source
-    silence_seconds = silence_seconds_of(source)
-    return catalog_conninfo(source.dsn, password=_password(source), slot=source.slot, silence_seconds=silence_seconds)
+    return _catalog_conninfo(source, dsn=source.dsn, password=source.password)
+
+
+def parking_conninfo_of(config: RelayConfig) -> str:
+    """Of the database that has the lot: the source's, unless it has one of its own."""
+    parking = config.parking
+    if parking.dsn is None:
+        return conninfo_of(config)
+    return _catalog_conninfo(config.source, dsn=parking.dsn, password=parking.password)
 
 
 def replication_conninfo_of(config: RelayConfig) -> str:
     source = config.source
     silence_seconds = silence_seconds_of(source)
     return replication_conninfo(
-        source.dsn, password=_password(source), slot=source.slot, silence_seconds=silence_seconds
+        source.dsn, password=_reveal(source.password), slot=source.slot, silence_seconds=silence_seconds
     )
 
 
-def _password(source: SourceConfig) -> str | None:
-    return source.password.get_secret_value() if source.password is not None else None
+def _catalog_conninfo(source: SourceConfig, *, dsn: str, password: SecretStr | None) -> str:
+    return catalog_conninfo(
+        dsn, password=_reveal(password), slot=source.slot, silence_seconds=silence_seconds_of(source)
+    )
 
 
-def _outbox(outbox: OutboxConfig) -> Outbox:
+def _reveal(password: SecretStr | None) -> str | None:
+    return password.get_secret_value() if password is not None else None
+
+
+def _outboxes(config: RelayConfig) -> Iterator[Outbox]:
+    named: dict[str, Policy] = {}
+    unrouted = Policy("", retry=retry_of(config.delivery))
+    for outbox in config.outboxes:
+        routes = tuple(_routes(config, outbox, named))
+        named |= {route.policy.route: route.policy for route in routes}
+        yield _outbox(outbox, routes=routes, unrouted=unrouted)
+
+
+def _routes(config: RelayConfig, outbox: OutboxConfig, named: dict[str, Policy]) -> Iterator[Route]:
+    """A name is one route's in its outbox, and one policy's in the whole file: parked records have only the name."""
+    taken = {route.name for route in outbox.routes if route.name is not None}
+    for route in outbox.routes:
+        stem = route.name or str(route.topic)
+        taken.discard(route.name)
+        policy = policy_of(route, config.delivery, name=stem)
+        number = 1
+        while policy.route in taken or named.get(policy.route, policy) != policy:
+            number += 1
+            policy = policy_of(route, config.delivery, name=f"{stem} ({number})")
+        taken.add(policy.route)
+        yield Route(route.topic, policy, tuple((column, value.encode()) for column, value in route.when.items()))
+
+
+def _outbox(outbox: OutboxConfig, *, routes: tuple[Route, ...], unrouted: Policy) -> Outbox:
     table, columns = outbox.table, outbox.columns
     return Outbox(
         schema=table.schema,
@@ -49,4 +104,9 @@ def _outbox(outbox: OutboxConfig) -> Outbox:
         key_column=columns.key,
         type_column=columns.type,
         payload_column=columns.payload,
+        correlation_column=columns.correlation_id,
+        tenant_column=columns.tenant,
+        schedule_column=columns.scheduled_at,
+        routes=routes,
+        unrouted=unrouted,
     )

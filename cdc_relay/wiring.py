@@ -7,13 +7,17 @@ import time
 
 import structlog
 
+from cdc_relay.bell import Bell
 from cdc_relay.config import RelayConfig
 from cdc_relay.delivery.intake import Intake
 from cdc_relay.delivery.window import Window
+from cdc_relay.dispatch.dispatch import Dispatch, DispatchOptions
 from cdc_relay.errors import RefusedError
 from cdc_relay.helper import Helper
 from cdc_relay.http.server import HttpServer
-from cdc_relay.parking.lot import RefusingLot
+from cdc_relay.model import Record, Unroutable
+from cdc_relay.parking.entry import Claim, Inventory
+from cdc_relay.parking.postgres_lot import PostgresLot
 from cdc_relay.relay import Relay
 from cdc_relay.routing.router import Router
 from cdc_relay.session import Session, Stream, Timing
@@ -22,7 +26,14 @@ from cdc_relay.sources.preflight import Wanted
 from cdc_relay.sources.slot_source import SlotSource
 from cdc_relay.stats import Stats
 from cdc_relay.stop import Stop
-from cdc_relay.target import conninfo_of, replication_conninfo_of, silence_seconds_of, wanted_of
+from cdc_relay.target import (
+    conninfo_of,
+    parking_conninfo_of,
+    policies_of,
+    replication_conninfo_of,
+    silence_seconds_of,
+    wanted_of,
+)
 
 __all__ = ["run_relay"]
 
@@ -37,28 +48,47 @@ def run_relay(config: RelayConfig, *, stop: Stop, wait: bool = True) -> None:
     wanted = wanted_of(config)
     source = _make_source(config, wanted)
     sink = KafkaSink(config.sink.kafka)
-    helper = Helper(watched=source)
+    lot = _make_lot(config)
+    bell = Bell()
+    helper = Helper(source, lot, bell=bell)
     http = _Http(config, stats=stats, stop=stop)
     timing = _timing(config)
     router = Router(wanted.outboxes)
 
-    def make_session(stream: Stream) -> Session:
+    def route_again(claim: Claim) -> Record | Unroutable:
+        return router.route_columns(claim.outbox, claim.columns or [], claim.commit_time_us // 1000)
+
+    def make_session(stream: Stream, inventory: Inventory) -> Session:
         window = Window(record_limit=config.delivery.window.records, byte_limit=config.delivery.window.bytes)
+        intake = Intake(router, window, inventory.identities)
+        dispatch = Dispatch(
+            intake,
+            sink,
+            lot,
+            submit=helper.submit,
+            inventory=inventory,
+            route_again=route_again,
+            stats=stats,
+            options=_dispatch_options(config),
+            now=time.monotonic(),
+        )
         return Session(
             stream,
-            Intake(router, window),
+            intake,
             sink=sink,
-            lot=RefusingLot(config.source.slot),
+            dispatch=dispatch,
             check=lambda: helper.submit(source.check),
             server_is_leaving=lambda: source.server_is_leaving,
             stats=stats,
             stop=stop,
+            bell=bell,
             timing=timing,
         )
 
     relay = Relay(
         source=source,
         sink=sink,
+        lot=lot,
         helper=helper,
         make_session=make_session,
         on_streaming=http.insist,
@@ -72,6 +102,7 @@ def run_relay(config: RelayConfig, *, stop: Stop, wait: bool = True) -> None:
         relay.run()
         http.raise_refusal()
     finally:
+        helper.submit(lot.close)
         helper.submit(source.close)
         helper.close()
         sink.close()
@@ -84,6 +115,26 @@ def _make_source(config: RelayConfig, wanted: Wanted) -> SlotSource:
         catalog_conninfo=conninfo_of(config),
         replication_conninfo=replication_conninfo_of(config),
         wal_sender_timeout_seconds=config.source.wal_sender_timeout_seconds,
+    )
+
+
+def _make_lot(config: RelayConfig) -> PostgresLot:
+    limit = config.parking.limit
+    return PostgresLot(
+        parking_conninfo_of(config),
+        slot=config.source.slot,
+        limit_records=limit.records,
+        limit_bytes=limit.bytes,
+        dead_letter_topic=config.parking.dead_letter_topic,
+        policies=policies_of(config),
+        setting="source.dsn" if config.parking.dsn is None else "parking.dsn",
+    )
+
+
+def _dispatch_options(config: RelayConfig) -> DispatchOptions:
+    return DispatchOptions(
+        partial_outage_seconds=config.delivery.partial_outage_after_seconds,
+        copies_dead=config.parking.dead_letter_topic is not None,
     )
 
 

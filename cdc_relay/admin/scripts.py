@@ -18,7 +18,10 @@ __all__ = ["PUBLICATION", "SCHEMA_SCRIPTS", "SLOT", "render", "render_all"]
 
 PUBLICATION = "001_publication.sql"
 SLOT = "002_slot.sql"
-SCHEMA_SCRIPTS = {3: "003_schema.sql"}  # by the number that each leaves in cdc_relay.schema_version
+SCHEMA_SCRIPTS = {
+    3: "003_schema.sql",
+    4: "004_parking.sql",
+}  # by the number that each leaves in cdc_relay.schema_version
 
 _VARIABLE = re.compile(r":'(\w+)'")  # psql's spelling of "this variable as a literal"
 _BY_HAND = re.compile(r"^-- By hand:.*\n", re.MULTILINE)
@@ -29,10 +32,23 @@ _HEAD = """\
 \\set ON_ERROR_STOP on
 SET client_encoding = 'UTF8';
 """
+_PARKING_HEAD = """\
+-- The schema goes to the database of parking.dsn: psql -v parking='host=... dbname=...' -f THIS_FILE
+\\if :{?parking}
+\\else
+DO $$ BEGIN RAISE EXCEPTION 'say where the lot is: psql -v parking=''host=... dbname=...'' -f FILE'; END $$;
+\\endif
+"""
+_PARKING_CONNECT = """\
+\\connect -reuse-previous=off :"parking"
+SET client_encoding = 'UTF8';
+"""
 _TAIL = """\
 -- Afterwards `cdc-relay run` needs only this role (docs/privileges.md):
 --   CREATE ROLE relay LOGIN REPLICATION PASSWORD '...';
 --   GRANT USAGE ON SCHEMA cdc_relay TO relay;
+--   GRANT SELECT ON cdc_relay.schema_version TO relay;
+--   GRANT SELECT, INSERT, UPDATE ON cdc_relay.parked_records, cdc_relay.runs TO relay;
 """
 
 
@@ -42,11 +58,12 @@ def render(script: str, values: Mapping[str, str]) -> str:
     return _VARIABLE.sub(lambda match: _literal(values[match[1]]), _BY_HAND.sub("", text))
 
 
-def render_all(wanted: Wanted) -> str:
+def render_all(wanted: Wanted, *, parks_elsewhere: bool = False) -> str:
     """The whole setup as one script. No name appears in a comment: a line break in it would end the comment."""
+    head, connect = (_HEAD + _PARKING_HEAD, (_PARKING_CONNECT,)) if parks_elsewhere else (_HEAD, ())
     publications = (render(PUBLICATION, publication_values(wanted, box.label)) for box in wanted.outboxes)
     schema = (render(script, {}) for script in SCHEMA_SCRIPTS.values())
-    return "\n".join((_HEAD, *publications, render(SLOT, {"slot": wanted.slot}), *schema, _TAIL))
+    return "\n".join((head, *publications, render(SLOT, {"slot": wanted.slot}), *connect, *schema, _TAIL))
 
 
 def publication_values(wanted: Wanted, table: str) -> dict[str, str]:

@@ -30,10 +30,12 @@ _LOCK_KEY = 0x6364635F72656C61  # "cdc_rela": two setups at once, as from two st
 
 _TABLE_NEEDS = "the role of source.dsn must own the tables (and the publication) and have CREATE on the database"
 _SLOT_NEEDS = "ALTER ROLE <the role of source.dsn> REPLICATION"
-_SCHEMA_NEEDS = "GRANT CREATE ON DATABASE <the database> TO <the role of source.dsn>, or run setup as cdc_relay's owner"
+_SCHEMA_NEEDS = "GRANT CREATE ON DATABASE <the database> TO <the role of {}>, or run setup as cdc_relay's owner"
 _HINT = (
     "run needs less than setup; a role of its own (docs/privileges.md):"
     " CREATE ROLE relay LOGIN REPLICATION; GRANT USAGE ON SCHEMA cdc_relay TO relay;"
+    " GRANT SELECT ON cdc_relay.schema_version TO relay;"
+    " GRANT SELECT, INSERT, UPDATE ON cdc_relay.parked_records, cdc_relay.runs TO relay;"
 )
 _VERSION_TABLE = """
 SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
@@ -53,8 +55,11 @@ class Notice:
     text: str
 
 
-def set_up(conninfo: str, wanted: Wanted) -> Iterator[Notice]:
-    """Carried out as it is iterated, so that each step is shown when it is done."""
+def set_up(conninfo: str, wanted: Wanted, *, parking_conninfo: str | None = None) -> Iterator[Notice]:
+    """Carried out as it is iterated, so that each step is shown when it is done.
+
+    With `parking_conninfo` the schema goes there, and there nothing else is made.
+    """
     with closing(Line.open(conninfo)) as line:
         _begin(line)
         facts = _read(line, wanted)
@@ -62,15 +67,15 @@ def set_up(conninfo: str, wanted: Wanted) -> Iterator[Notice]:
         refuse(find_problems(as_if_made(facts), wanted))
         yield _make_publication(line, plan, wanted)
         yield _make_slot(line, plan, wanted)
-        yield _make_schema(line)
+        yield _make_schema(line) if parking_conninfo is None else _make_schema_elsewhere(parking_conninfo)
         refuse(find_problems(_read(line, wanted), wanted))
     for warning in find_warnings(conninfo, plan, wanted):
         yield Notice(Kind.WARNING, warning)
     yield Notice(Kind.HINT, _HINT)
 
 
-def _begin(line: Line) -> None:
-    with explained("wait for another setup to finish", needs="the role of source.dsn must be allowed to connect"):
+def _begin(line: Line, setting: str = "source.dsn") -> None:
+    with explained("wait for another setup to finish", needs=f"the role of {setting} must be allowed to connect"):
         line.query(f"SET statement_timeout = '{STATEMENT_LIMIT_SECONDS}s'")
         _run(line, f"SELECT pg_advisory_lock({_LOCK_KEY})")
 
@@ -104,13 +109,25 @@ def _make_slot(line: Line, plan: SetupPlan, wanted: Wanted) -> Notice:
     return Notice(Kind.STEP, f"slot {wanted.slot}: {outcome}, confirmed up to {confirmed}")
 
 
-def _make_schema(line: Line) -> Notice:
-    with explained("schema cdc_relay", needs=_SCHEMA_NEEDS):
+def _make_schema(line: Line, setting: str = "source.dsn") -> Notice:
+    with explained("schema cdc_relay", needs=_SCHEMA_NEEDS.format(setting)):
         missing = _missing_versions(line)
         for version in missing:
             _run(line, render(SCHEMA_SCRIPTS[version], {}))
-    latest = max(SCHEMA_SCRIPTS)
-    return Notice(Kind.STEP, f"schema cdc_relay: {'created' if missing else 'already there'}, version {latest}")
+    return Notice(Kind.STEP, f"schema cdc_relay: {_describe(missing)}, version {max(SCHEMA_SCRIPTS)}")
+
+
+def _make_schema_elsewhere(conninfo: str) -> Notice:
+    with closing(Line.open(conninfo, setting="parking.dsn")) as line:
+        _begin(line, "parking.dsn")
+        notice = _make_schema(line, "parking.dsn")
+        return Notice(notice.kind, f"{notice.text}, in database {line.place.database} of parking.dsn")
+
+
+def _describe(missing: list[int]) -> str:
+    if not missing:
+        return "already there"
+    return "created" if len(missing) == len(SCHEMA_SCRIPTS) else "brought up to date"
 
 
 def _missing_versions(line: Line) -> list[int]:

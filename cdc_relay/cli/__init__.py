@@ -15,6 +15,7 @@ __all__ = ["cli", "main"]
 _COMMANDS = {
     "run": ("cdc_relay.cli.run", "run_command"),
     "setup": ("cdc_relay.cli.setup", "setup_command"),
+    "dlq": ("cdc_relay.cli.dlq", "dlq_group"),
     "config": ("cdc_relay.cli.config", "config_group"),
     "demo": ("cdc_relay.cli.demo", "demo_command"),
 }

@@ -7,13 +7,18 @@ from cdc_relay.config.models import (
     ColumnsConfig,
     DeliveryConfig,
     HttpConfig,
+    LimitConfig,
     OutboxConfig,
+    ParkingConfig,
     RelayConfig,
+    RetryConfig,
+    RouteConfig,
     SinkConfig,
     SourceConfig,
     WindowConfig,
 )
 from cdc_relay.config.names import TableName, quote_identifier
+from cdc_relay.config.policies import policy_of, retry_of
 from cdc_relay.config.schema import json_schema
 from cdc_relay.config.secrets import hide
 
@@ -21,8 +26,12 @@ __all__ = [
     "ColumnsConfig",
     "DeliveryConfig",
     "HttpConfig",
+    "LimitConfig",
     "OutboxConfig",
+    "ParkingConfig",
     "RelayConfig",
+    "RetryConfig",
+    "RouteConfig",
     "SinkConfig",
     "SourceConfig",
     "TableName",
@@ -30,5 +39,7 @@ __all__ = [
     "hide",
     "json_schema",
     "load",
+    "policy_of",
     "quote_identifier",
+    "retry_of",
 ]

@@ -17,7 +17,7 @@ _URL = re.compile(
 )
 _PORTS = re.compile(r"[0-9]*(,[0-9]*)*")
 _SECRET = re.compile("password|secret|token|scram_(client|server)_key", re.IGNORECASE)
-_ENCODE = "in a URL, percent-encode / : @ ? in the password (%2F %3A %40 %3F) or set source.password instead"
+_ENCODE = "in a URL, percent-encode / : @ ? in the password (%2F %3A %40 %3F) or set password: beside it instead"
 
 
 def check_dsn(dsn: str) -> str:

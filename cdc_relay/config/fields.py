@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, TypeAlias, TypeVar
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
 from pydantic import BeforeValidator, GetJsonSchemaHandler, PlainSerializer, PlainValidator, SecretStr, ValidationError
 from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError
@@ -18,6 +18,8 @@ from cdc_relay.config.address import check_address
 from cdc_relay.config.dsn import HIDDEN, check_dsn
 from cdc_relay.config.kafka_properties import find_conflicts, normalise
 from cdc_relay.config.names import TableName, parse_identifier, parse_table, quote_identifier
+from cdc_relay.config.topics import check_topic, parse_topic, spell_topic
+from cdc_relay.routing.templates import Template
 
 __all__ = [
     "Bytes",
@@ -28,11 +30,19 @@ __all__ = [
     "KafkaProperties",
     "Kind",
     "Listen",
+    "OnDead",
+    "Ordering",
+    "Preset",
     "Publication",
+    "RouteName",
     "Seconds",
     "Secret",
+    "Share",
     "SlotName",
     "Table",
+    "Topic",
+    "TopicTemplate",
+    "When",
     "Within",
     "fail",
     "kind_of_value",
@@ -51,7 +61,7 @@ class Kind:
     unit: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)  # hashed by identity, which `T | None` asks for
 class EditorSchema:
     """Like pydantic's WithJsonSchema, which in 2.8 and 2.9 hands one dict to all keys of a type to write into."""
 
@@ -137,6 +147,42 @@ def _kafka(value: object) -> dict[str, str]:
     return properties
 
 
+def _when(value: object) -> dict[str, str]:
+    if not isinstance(value, Mapping):
+        raise ValueError(f"expected a mapping of columns to values, found {kind_of_value(value)}")
+    wanted: dict[str, str] = {}
+    problems: list[tuple[tuple[str | int, ...], str]] = []
+    for name, given in value.items():
+        try:
+            wanted[_new_column(name, wanted)] = _wanted_value(given)
+        except ValueError as exc:
+            problems.append(((name,), str(exc)))
+    fail(problems)
+    return wanted
+
+
+def _new_column(name: str, known: Mapping[str, str]) -> str:
+    column = parse_identifier(name)
+    if column in known:
+        raise ValueError("the same column as a key before it; unquoted names fold to lower case")
+    return column
+
+
+def _wanted_value(value: object) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"expected one text, found {kind_of_value(value)}; put it into quotes if it is one value")
+    return value
+
+
+def _one_of(*words: str) -> BeforeValidator:
+    def check(value: object) -> object:
+        if value not in words:
+            raise ValueError(f"expected {' or '.join(words)}")
+        return value
+
+    return BeforeValidator(check)
+
+
 def _json(pattern: str, *types: str) -> EditorSchema:
     return EditorSchema({"type": list(types) or "string", "pattern": f"^({pattern}|{_REFERENCE})$"})
 
@@ -162,6 +208,42 @@ Count: TypeAlias = Annotated[
     BeforeValidator(units.parse_count),
     _json(units.COUNT_PATTERN, "integer", "string"),
     Kind("whole number"),
+]
+Share: TypeAlias = Annotated[
+    float,
+    BeforeValidator(units.parse_share),
+    _json(units.SHARE_PATTERN, "number", "string"),
+    Kind("share"),
+]
+Preset: TypeAlias = Annotated[
+    Literal["standard", "aggressive"],
+    _one_of("standard", "aggressive"),
+    _json("standard|aggressive"),
+    Kind("standard or aggressive"),
+]
+Ordering: TypeAlias = Annotated[
+    Literal["relaxed", "strict"], _one_of("relaxed", "strict"), _json("relaxed|strict"), Kind("relaxed or strict")
+]
+OnDead: TypeAlias = Annotated[
+    Literal["continue", "hold"], _one_of("continue", "hold"), _json("continue|hold"), Kind("continue or hold")
+]
+RouteName: TypeAlias = Annotated[str, PlainValidator(_text), _TEXT_SCHEMA, Kind("text")]
+Topic: TypeAlias = Annotated[
+    str, PlainValidator(lambda value: check_topic(_text(value))), _json("[A-Za-z0-9._-]{1,249}"), Kind("topic name")
+]
+TopicTemplate: TypeAlias = Annotated[
+    Template,
+    PlainValidator(lambda value: value if isinstance(value, Template) else parse_topic(_text(value))),
+    PlainSerializer(spell_topic),
+    _TEXT_SCHEMA,
+    Kind("template"),
+]
+When: TypeAlias = Annotated[
+    dict[str, str],
+    PlainValidator(_when),
+    PlainSerializer(lambda wanted: {quote_identifier(column): value for column, value in wanted.items()}),
+    EditorSchema({"type": "object", "additionalProperties": {"type": ["string", "number"]}}),
+    Kind("mapping of columns to values"),
 ]
 Dsn: TypeAlias = Annotated[
     str, PlainValidator(lambda value: check_dsn(_text(value))), _TEXT_SCHEMA, Kind("connection string")

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from cdc_relay.config.address import split_address
+from cdc_relay.config.delivery import DeliveryConfig, WindowConfig
 from cdc_relay.config.dsn import has_password
 from cdc_relay.config.fields import (
-    Bytes,
     Column,
-    Count,
     Dsn,
     KafkaProperties,
     Listen,
@@ -27,28 +26,33 @@ from cdc_relay.config.fields import (
     Within,
     fail,
 )
-from cdc_relay.config.units import format_count, format_duration, format_size
+from cdc_relay.config.parking import LimitConfig, ParkingConfig
+from cdc_relay.config.policies import find_policy_problems
+from cdc_relay.config.retry import DeliveryRetryConfig, RetryConfig
+from cdc_relay.config.routes import RouteConfig, check_routes, default_routes
+from cdc_relay.config.section import Section
+from cdc_relay.config.units import format_duration
 
 __all__ = [
     "ColumnsConfig",
     "DeliveryConfig",
+    "DeliveryRetryConfig",
     "HttpConfig",
+    "LimitConfig",
     "OutboxConfig",
+    "ParkingConfig",
     "RelayConfig",
+    "RetryConfig",
+    "RouteConfig",
     "SinkConfig",
     "SourceConfig",
     "WindowConfig",
 ]
 
-_MIB = 1 << 20
 _HOUR_SECONDS = 3600.0
 
 
-class _Section(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, hide_input_in_errors=True)
-
-
-class SourceConfig(_Section):
+class SourceConfig(Section):
     """Where rows come from: one replication slot of one database."""
 
     dsn: Dsn = Field(
@@ -81,7 +85,7 @@ class SourceConfig(_Section):
         return self
 
 
-class SinkConfig(_Section):
+class SinkConfig(Section):
     """Where records go."""
 
     kafka: KafkaProperties = Field(
@@ -91,7 +95,7 @@ class SinkConfig(_Section):
     )
 
 
-class ColumnsConfig(_Section):
+class ColumnsConfig(Section):
     """Which columns of the outbox carry what; Debezium's names are the defaults."""
 
     id: Column = Field(default="id", description="Event id; becomes the header `id`, for consumers that deduplicate.")
@@ -99,57 +103,40 @@ class ColumnsConfig(_Section):
         default="aggregateid", description="Record key: records of one key stay in order. NULL gives a null key."
     )
     type: Column = Field(
-        default="type", description="Event type; the column must exist, but no record carries it in this version."
+        default="type",
+        description="Event type; the column must exist. Kept with a parked record; no record carries it.",
     )
     payload: Column = Field(
         default="payload", description="Record value as Postgres prints it; bytea gives its bytes, NULL a null value."
     )
+    correlation_id: Column | None = Field(
+        default=None, description="Correlation id; kept with a parked record. No record carries it in this version."
+    )
+    tenant: Column | None = Field(
+        default=None, description="Tenant; kept with a parked record. No record carries it in this version."
+    )
+    scheduled_at: Column | None = Field(
+        default=None,
+        description="When the record is due, a timestamptz or a timestamp in UTC: in the future it waits in the lot "
+        "until then, and can be cancelled. NULL or past: at once. What is no point in time is parked as dead.",
+    )
 
 
-class OutboxConfig(_Section):
-    """One outbox table; its rows go to the topic `outbox.event.{aggregatetype}`."""
+class OutboxConfig(Section):
+    """One outbox table and where its rows go."""
 
     table: Table = Field(
         description="`schema.table`; without a schema it is in public. Unquoted names fold to lower case as in SQL: "
         '`public."Order.Outbox"`.'
     )
     columns: ColumnsConfig = Field(default_factory=ColumnsConfig)
-
-
-class WindowConfig(_Section):
-    """How much may be read from Postgres and not yet acknowledged by Kafka: the bound of the relay's memory."""
-
-    records: Annotated[Count, AfterValidator(Within(1, 10_000_000, format_count))] = Field(
-        default=20_000, description="Open records; bounds the bookkeeping of many small rows."
-    )
-    bytes: Annotated[Bytes, AfterValidator(Within(1, 64 << 30, format_size))] = Field(
-        default=32 * _MIB,
-        description="Open keys, values and headers. Bounds memory: base + 1.25 times this + 3 times the largest row; "
-        "one record larger than the window still passes.",
+    routes: Annotated[tuple[RouteConfig, ...], AfterValidator(check_routes)] = Field(
+        default_factory=default_routes,
+        description="Where rows go; the first that matches. Left out: every row to `outbox.event.{aggregatetype}`.",
     )
 
 
-class DeliveryConfig(_Section):
-    """How records are handed out and waited for."""
-
-    window: WindowConfig = Field(default_factory=WindowConfig)
-    drain_seconds: Annotated[Seconds, AfterValidator(Within(0.0, _HOUR_SECONDS, format_duration))] = Field(
-        default=30.0,
-        validation_alias="drain",
-        serialization_alias="drain",
-        description="How long a stop waits for open records. Keep it below the time after which your orchestrator "
-        "kills; what is open then is delivered again, not lost.",
-    )
-    release_line_after_seconds: Annotated[Seconds, AfterValidator(Within(0.1, _HOUR_SECONDS, format_duration))] = Field(
-        default=60.0,
-        validation_alias="release_line_after",
-        serialization_alias="release_line_after",
-        description="How long to hold with a full window before the replication line is closed until Kafka answers; "
-        "a reader that holds the line keeps Postgres from shutting down.",
-    )
-
-
-class HttpConfig(_Section):
+class HttpConfig(Section):
     """/livez, /readyz and /metrics."""
 
     listen: Listen = Field(
@@ -172,7 +159,7 @@ def _no_table_twice(outboxes: tuple[OutboxConfig, ...]) -> tuple[OutboxConfig, .
     return outboxes
 
 
-class RelayConfig(_Section):
+class RelayConfig(Section):
     """The whole file."""
 
     source: SourceConfig
@@ -181,4 +168,10 @@ class RelayConfig(_Section):
         description="The outbox tables, at least one."
     )
     delivery: DeliveryConfig = Field(default_factory=DeliveryConfig)
+    parking: ParkingConfig = Field(default_factory=ParkingConfig)
     http: HttpConfig = Field(default_factory=HttpConfig)
+
+    @model_validator(mode="after")
+    def _policies_hold(self) -> RelayConfig:
+        fail(find_policy_problems(self.delivery, [outbox.routes for outbox in self.outboxes]))
+        return self

@@ -7,22 +7,18 @@ from cdc_relay.config.problems import KeyPath
 __all__ = ["PLANNED", "explain_planned"]
 
 _NOT_READ = "the column is not read"
-_STOPS = "a record that cannot be published stops the relay with exit code 3, and the slot does not move"
 
 PLANNED: dict[tuple[str, ...], str] = {
-    ("outboxes", "routes"): "every row goes to the topic outbox.event.{aggregatetype}, with its id as a header",
     ("outboxes", "message_prefix"): "only tables are read, and logical messages are ignored",
-    ("outboxes", "columns", "correlation_id"): _NOT_READ,
-    ("outboxes", "columns", "tenant"): _NOT_READ,
-    ("outboxes", "columns", "scheduled_at"): f"{_NOT_READ}, and every row is published once it is committed",
     ("outboxes", "columns", "timestamp"): f"{_NOT_READ}, and the record carries the time of the commit",
     ("outboxes", "columns", "partition"): f"{_NOT_READ}, and the partitioner of sink.kafka decides",
     ("outboxes", "columns", "headers"): _NOT_READ,
-    ("delivery", "retry"): f"an outage is waited for without end; {_STOPS}",
-    ("delivery", "ordering"): f"records go out in commit order; {_STOPS}",
-    ("delivery", "on_dead"): _STOPS,
-    ("delivery", "partial_outage_after"): f"a topic that Kafka does not have fails its records; {_STOPS}",
-    ("parking",): _STOPS,
+    ("outboxes", "routes", "key"): "the key is the column of outboxes[].columns.key",
+    ("outboxes", "routes", "partition"): "the partitioner of sink.kafka decides",
+    ("outboxes", "routes", "timestamp"): "the record carries the time of the commit",
+    ("outboxes", "routes", "headers"): "the record has one header, id",
+    ("outboxes", "routes", "envelope"): "the value is the payload column, as Debezium's default has it",
+    ("outboxes", "routes", "drop"): "a row that no route takes is parked",
 }
 
 

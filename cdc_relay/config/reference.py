@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from typing import TypeVar
+from typing import TypeVar, get_args
 
 from pydantic import AfterValidator
 from pydantic.fields import FieldInfo
@@ -37,8 +37,9 @@ Every problem is reported in one go, with file, line and the nearest known key; 
   folder of the configuration file.
 - `$${` is a literal `${`.
 - What was put in is not read as YAML and not searched for `${` again.
-- Names of tables, columns and the publication are SQL identifiers: unquoted ones fold to lower case, and
-  `"Order.Outbox"` in double quotes is taken as it is. In YAML put single quotes around: `'public."Order.Outbox"'`.
+- Names of tables, columns (in `when` and `{…}` too) and the publication are SQL identifiers: unquoted ones fold to
+  lower case, and `"Order.Outbox"` in double quotes is taken as it is. In YAML put single quotes around:
+  `'public."Order.Outbox"'`.
 - A duration needs its unit. A number in quotes and one without are the same.
 - Keys given twice, keys without a value, aliases (`*name`) and tags (`!name`) are errors.
 """
@@ -106,11 +107,13 @@ def _row(key: str, info: FieldInfo, default: str) -> str:
 
 
 def _metadata(info: FieldInfo, wanted: type[_T]) -> _T | None:
-    return next((item for item in info.metadata if isinstance(item, wanted)), None)
+    """Of the key itself, or of what it holds where it may be left out."""
+    optional = (item for kind in get_args(info.annotation) for item in getattr(kind, "__metadata__", ()))
+    return next((item for item in (*info.metadata, *optional) if isinstance(item, wanted)), None)
 
 
 def _planned_key(path: tuple[str, ...]) -> str:
-    return ".".join(path).replace("outboxes", "outboxes[]")
+    return ".".join(path).replace("outboxes", "outboxes[]").replace("routes", "routes[]")
 
 
 if __name__ == "__main__":

@@ -48,4 +48,13 @@ def _tidy(schema: Any) -> None:
             del schema["title"]
         if "default" in schema and schema["default"] is None:
             del schema["default"]
+        _let_no_null(schema)
         _tidy(list(schema.values()))
+
+
+def _let_no_null(schema: dict[str, Any]) -> None:
+    """A key is left out, never given without a value: of `T | None` only T is for the file."""
+    match schema.get("anyOf"):
+        case [dict(kind), {"type": "null"}]:
+            del schema["anyOf"]
+            schema.update(kind)

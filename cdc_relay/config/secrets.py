@@ -22,6 +22,8 @@ def hide(config: RelayConfig) -> dict[str, Any]:
     """The effective configuration as a file would spell it, defaults filled in."""
     shown = config.model_dump(by_alias=True, mode="json", exclude_none=True)
     shown["source"]["dsn"] = hide_dsn(config.source.dsn)
+    if config.parking.dsn is not None:
+        shown["parking"]["dsn"] = hide_dsn(config.parking.dsn)
     kafka = config.sink.kafka
     shown["sink"]["kafka"] = {name: HIDDEN if is_secret(name) else value for name, value in kafka.items()}
     escaped: dict[str, Any] = _escape(shown)

@@ -1,4 +1,4 @@
-"""Durations, sizes and counts between their YAML spelling and plain numbers. Knows no key and no range."""
+"""Durations, sizes, counts and shares between their YAML spelling and plain numbers. Knows no key and no range."""
 
 from __future__ import annotations
 
@@ -8,18 +8,22 @@ from decimal import Decimal
 __all__ = [
     "COUNT_PATTERN",
     "DURATION_PATTERN",
+    "SHARE_PATTERN",
     "SIZE_PATTERN",
     "format_count",
     "format_duration",
+    "format_share",
     "format_size",
     "parse_count",
     "parse_duration",
+    "parse_share",
     "parse_size",
 ]
 
 DURATION_PATTERN = r"[0-9]{1,12}(\.[0-9]{1,350})?(ms|s|m|h)"
 SIZE_PATTERN = r"(0|[1-9][0-9]{0,17})(KiB|MiB|GiB)?"
 COUNT_PATTERN = r"0|[1-9][0-9]{0,17}"
+SHARE_PATTERN = r"[0-9]{1,12}(\.[0-9]{1,350})?(e-[0-9]{1,3})?"  # 1e-05 is how YAML writes 0.00001
 
 _SECONDS = {"ms": Decimal("0.001"), "s": Decimal(1), "m": Decimal(60), "h": Decimal(3600)}
 _BYTES = {"GiB": 1 << 30, "MiB": 1 << 20, "KiB": 1 << 10}
@@ -74,3 +78,15 @@ def parse_count(value: object) -> int:
 
 def format_count(count: int) -> str:
     return str(count)
+
+
+def parse_share(value: object) -> float:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value)
+    if not isinstance(value, str) or re.fullmatch(SHARE_PATTERN, value) is None:
+        raise ValueError("expected a share, such as 0.1")
+    return float(value)
+
+
+def format_share(share: float) -> str:
+    return f"{Decimal(repr(share)):f}".removesuffix(".0")

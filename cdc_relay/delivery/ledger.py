@@ -32,6 +32,10 @@ class Ledger:
     def in_transaction(self) -> bool:
         return self._current is not None
 
+    @property
+    def oldest(self) -> Transaction | None:
+        return self._queue[0] if self._queue else None
+
     def receive(self, lsn: int) -> None:
         if lsn > self.received_lsn:
             self.received_lsn = lsn

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from cdc_relay.parking.entry import Status
 from cdc_relay.stats import State, Stats
 
 __all__ = ["Health", "Snapshot", "judge_live", "judge_ready", "take_snapshot"]
@@ -27,6 +28,8 @@ class Snapshot:
     published_count: int
     slot_lag_bytes: int | None
     sink_error: str
+    closed_topics: tuple[str, ...] = ()
+    dead_count: int | None = None  # in the lot; None until it was asked
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +53,8 @@ class Health:
             "open_bytes": seen.open_bytes,
             "slot_lag_bytes": seen.slot_lag_bytes,
             "sink_error": seen.sink_error,
+            "closed_topics": list(seen.closed_topics),
+            "dead_records": seen.dead_count,
         }
 
 
@@ -68,6 +73,8 @@ def take_snapshot(stats: Stats) -> Snapshot:
         published_count=stats.published_count,
         slot_lag_bytes=stats.slot_lag_bytes,
         sink_error=stats.sink_error,
+        closed_topics=stats.closed_topics,
+        dead_count=None if stats.lot is None else stats.lot.counts.get(Status.DEAD, 0),
     )
 
 

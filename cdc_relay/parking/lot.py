@@ -1,58 +1,59 @@
-"""The seam behind which failed records are kept: durably, or not at all.
+"""The seam to the table of parked records. Every call may block within limits: it is made on the helper thread.
 
-This version's only lot refuses: the relay stops with the slot unmoved, so nothing is lost and nothing is skipped.
+All of them raise AwayError when the lot cannot be reached or refuses for now (nothing was changed then), and are safe
+to repeat. RefusedError only from `open`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from concurrent.futures import Future
-from typing import NamedTuple, Protocol
+from collections.abc import Collection, Sequence
+from typing import Protocol
 
-from cdc_relay.errors import RecordRefusedError
-from cdc_relay.model import Failure, Ticket
-from cdc_relay.protocol.lsn import format_lsn
+from cdc_relay.model import Identity
+from cdc_relay.parking.entry import Claim, Entry, Inventory, Mark, Survey
 
-__all__ = ["Lot", "RefusingLot", "Reject"]
-
-
-class Reject(NamedTuple):
-    """A change that could not be published, and why."""
-
-    ticket: Ticket
-    failure: Failure
+__all__ = ["Lot"]
 
 
 class Lot(Protocol):
-    def park(self, rejects: Sequence[Reject]) -> Future[None]:
-        """The future is done when the rejects are durable; only then are they settled."""
+    was_notified: bool  # somebody changed something; the loop takes the flag down
+
+    def open(self) -> None:
+        """Connect anew and make sure that table and rights are there; RefusedError with the remedy otherwise."""
         ...
 
+    def take_over(self, confirmed_lsn: int) -> Inventory:
+        """Only by the process that reads the slot, for each session. Claims left over are released."""
+        ...
 
-class RefusingLot:
-    """Stops the relay at the first record that cannot be published."""
+    def park(self, entries: Sequence[Entry]) -> None:
+        """All of them durably, in this order; what is there already stays as it is. AwayError at the lot's limit."""
+        ...
 
-    def __init__(self, slot: str) -> None:
-        self._slot = slot
+    def claim_due(self, *, closed_topics: Collection[str], limit: int) -> list[Claim]:
+        """Retries and schedules that are due, oldest first, and copies. None whose key waits for an earlier record."""
+        ...
 
-    def park(self, rejects: Sequence[Reject]) -> Future[None]:
-        future: Future[None] = Future()
-        ticket, failure = rejects[0]
-        future.set_exception(
-            RecordRefusedError(
-                f"{ticket} cannot be published: {failure.reason} [{failure.code}];"
-                " the slot stays before its transaction",
-                remedy=f"{failure.remedy}; {self._way_on(ticket, permanent=failure.permanent)}",
-            )
-        )
-        return future
+    def claim_topic(self, topic: str, *, limit: int) -> list[Claim]:
+        """Records that wait for this topic, in the order of the stream."""
+        ...
 
-    def _way_on(self, ticket: Ticket, *, permanent: bool) -> str:
-        """A row is read from the WAL as it was inserted: repairing it in the table changes nothing."""
-        if not permanent:
-            return "then start the relay again: it continues with this record"
-        behind = format_lsn(ticket.transaction.commit_lsn + 1)
-        return (
-            "this row stays in the WAL as it was inserted, so insert the events of its transaction again, then move the"
-            f" slot past it and start the relay: SELECT pg_replication_slot_advance('{self._slot}', '{behind}')"
-        )
+    def claim_key(self, topic: str, key: bytes | None, *, limit: int) -> list[Claim]:
+        """The oldest live records of a strict key, in order, up to the first that is not to be published yet."""
+        ...
+
+    def mark(self, marks: Sequence[Mark]) -> None: ...
+
+    def survey(self) -> Survey: ...
+
+    def open_note(self, identity: Identity) -> None:
+        """Durably: this record is being processed now. A run that dies with an open note makes it a suspect."""
+        ...
+
+    def close_note(self) -> None: ...
+
+    def end_run(self) -> None:
+        """This process ends in an orderly way."""
+        ...
+
+    def close(self) -> None: ...

@@ -27,6 +27,12 @@ class Template(NamedTuple):
             raise ConfigError(f"template {text!r}: every '{{' needs a column name and a '}}'")
         return cls(literals, columns)
 
+    def __str__(self) -> str:
+        pieces = [self.literals[0]]
+        for column, literal in zip(self.columns, self.literals[1:], strict=True):
+            pieces += (f"{{{column}}}", literal)
+        return "".join(pieces)
+
     def render(self, values: Sequence[bytes | None]) -> str | None:
         """None when a value is NULL: half a name is worse than none."""
         if any(value is None for value in values):

@@ -4,194 +4,129 @@ from __future__ import annotations
 
 import re
 import time
-from collections import deque
 from collections.abc import Callable, Mapping
-from contextlib import suppress
-from functools import partial
-from typing import Any
 
-from confluent_kafka import KafkaError, KafkaException, Producer
+from confluent_kafka import KafkaError, Producer
 
-from cdc_relay.errors import AwayError, ConfigError, SinkError
-from cdc_relay.model import Failure, Record, Ticket
-from cdc_relay.sinks.sink import Reports
-from cdc_relay.sinks.verdicts import QUEUE_TOO_SMALL, describe
+from cdc_relay.errors import SinkError
+from cdc_relay.model import Failure, Record
+from cdc_relay.sinks.outlet import Outlet
+from cdc_relay.sinks.probes import probe_cluster, probe_topic
+from cdc_relay.sinks.producers import alone_properties, producer_properties
+from cdc_relay.sinks.sink import Emptied, Reject, Reports, Slip
 
 __all__ = ["KafkaSink", "producer_properties"]
 
-_PROBE_SECONDS = 5.0
-_RESET_SECONDS = 5.0
+_EMPTY_SECONDS = 5.0
+_ALONE_IDLE_SECONDS = 10.0
 _REPETITION = re.compile(r" \(after [^()]*(\([^()]*\)[^()]*)*\)")  # how often and when: another text each time
-_FATAL = (KafkaException, SystemError)  # flush() of confluent-kafka 2.16 loses the exception: "NULL without setting"
-_PURGED = (KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT)
-
-# What the relay's promises rest on; the configuration refuses anything weaker.
-_OWNED = {
-    "acks": "all",
-    "enable.idempotence": "true",
-    "message.timeout.ms": "0",  # an outage is never a record's fault: librdkafka must not give up
-}
-# Better for this use than librdkafka's own defaults; the configuration may say otherwise.
-_DEFAULTS = {
-    "client.id": "cdc-relay",
-    "partitioner": "murmur2_random",  # where the Java client, and so Debezium, would put the same key
-    "linger.ms": "50",  # behind: full batches; caught up: flush() lifts it
-    "queue.buffering.max.messages": "10000000",  # the window bounds what is queued, not librdkafka
-    "queue.buffering.max.kbytes": "2147483647",
-    "log_level": "0",  # error_cb tells what matters
-    "socket.keepalive.enable": "true",
-    "reconnect.backoff.max.ms": "2000",
-}
-
-
-# librdkafka applies properties in the order given: a default must not undo what its alias says.
-_ALIASES = {"linger.ms": "queue.buffering.max.ms"}
-
-
-def producer_properties(configured: Mapping[str, str]) -> dict[str, str]:
-    defaults = {name: value for name, value in _DEFAULTS.items() if _ALIASES.get(name) not in configured}
-    properties = defaults | dict(configured) | _OWNED
-    properties.pop("delivery.report.only.error", None)  # false, as configuration checks; the client takes no text here
-    return properties
 
 
 class KafkaSink:
-    """One producer, rebuilt when it breaks. Reports are gathered by callbacks inside poll() and flush()."""
+    """A producer, and a second one for records that travel alone, there only while it is needed."""
 
     def __init__(self, configured: Mapping[str, str]) -> None:
         self.error = ""
         self._properties = producer_properties(configured)
-        self._delivered: list[Ticket] = []
-        self._failed: list[tuple[Ticket, Failure]] = []
-        self._waiting: deque[tuple[Record, Ticket]] = deque()  # only with a queue limit in the YAML below the window
-        self._broken = ""  # why this producer can be used no more; final for the instance, whatever it answers
-        self._producer = self._build()
-        self._produce: Callable[..., None] = self._producer.produce
+        self._main = Outlet(self._properties, complain=self._on_error)
+        self._alone: Outlet | None = None
+        self._alone_used_at = 0.0
+        self._producers: tuple[Producer, ...] = (self._main.producer,)  # replaced whole: the helper thread reads it
 
-    def publish(self, record: Record, ticket: Ticket) -> None:
-        if self._waiting or not self._try(record, ticket):
-            self._waiting.append((record, ticket))
+    def publish(self, record: Record, slip: Slip) -> None:
+        main = self._main  # Outlet.publish, without the call: 60 ns
+        if main.waiting or not main.hand_out(record, slip):
+            main.waiting.append((record, slip))
+
+    def publish_alone(self, record: Record, slip: Slip) -> None:
+        if self._alone is None:
+            self._alone = Outlet(alone_properties(self._properties), complain=self._on_error, is_alone=True)
+            self._producers = (self._main.producer, self._alone.producer)
+        self._alone_used_at = time.monotonic()
+        self._alone.publish(record, slip)
 
     def poll(self, timeout_seconds: float) -> Reports:
-        return self._serve(self._producer.poll, timeout_seconds)
+        return self._serve(Outlet.poll, timeout_seconds)
 
     def flush(self, timeout_seconds: float) -> Reports:
-        return self._serve(self._producer.flush, timeout_seconds)
+        return self._serve(Outlet.flush, timeout_seconds)
+
+    def empty(self) -> Emptied:
+        outlets = self._outlets()
+        for outlet in outlets:
+            outlet.empty(_EMPTY_SECONDS)
+        purged = [each for outlet in outlets for each in outlet.purged]
+        for outlet in outlets:
+            outlet.purged = []
+        return Emptied(self._take_reports(), sorted(purged, key=_stream_order))
 
     def reset(self) -> None:
         """A producer that broke, or that cannot be emptied, is replaced: its callbacks are never served again."""
-        self._waiting.clear()
-        if self._broken or not self._empty():
-            self._producer = self._build()
-            self._produce = self._producer.produce
-            self._broken = ""
-        self._take_reports()
+        self._drop_alone()
+        try:
+            self.empty()
+        except SinkError:
+            self._main.close()
+            self._main = Outlet(self._properties, complain=self._on_error)
+            self._producers = (self._main.producer,)
 
     def probe(self) -> None:
-        try:
-            self._producer.list_topics(timeout=_PROBE_SECONDS)
-        except KafkaException as exc:
-            raise AwayError(
-                f"Kafka does not answer: {_text(exc)}",
-                remedy="check sink.kafka bootstrap.servers, security settings, and that the brokers run",
-            ) from exc
+        probe_cluster(self._producers[0])
+
+    def probe_topic(self, topic: str) -> Failure | None:
+        return probe_topic(topic, producers=self._producers, properties=self._properties)
 
     def close(self) -> None:
         """Whatever is still open is given up: the slot has it."""
-        with suppress(*_FATAL):  # a producer that broke just now has nothing to add
-            self._producer.purge()
-            self._producer.poll(0)
+        self._drop_alone()
+        self._main.abandon()
 
-    def _build(self) -> Producer:
-        try:
-            return Producer({**self._properties, "error_cb": self._on_error})
-        except (KafkaException, TypeError, ValueError) as exc:
-            raise ConfigError(
-                f"sink.kafka: {_text(exc)}",
-                remedy="the names and values are librdkafka's own: see its CONFIGURATION.md",
-            ) from exc
+    def _outlets(self) -> list[Outlet]:
+        return [self._main] if self._alone is None else [self._main, self._alone]
 
-    def _empty(self) -> bool:
-        deadline = time.monotonic() + _RESET_SECONDS
-        try:
-            self._producer.purge()
-            while len(self._producer) and time.monotonic() < deadline:
-                self._producer.poll(0.05)
-        except _FATAL:
-            return False
-        return not len(self._producer)
+    def _serve(self, call: Callable[[Outlet, float], None], timeout_seconds: float) -> Reports:
+        if self._alone is None:
+            call(self._main, timeout_seconds)
+            return self._take_reports()
+        self._serve_both(self._main, self._alone, call, timeout_seconds)
+        reports = self._take_reports()
+        if not self._alone.is_busy and time.monotonic() - self._alone_used_at > _ALONE_IDLE_SECONDS:
+            self._drop_alone()
+        return reports
 
-    def _break(self, exc: Exception) -> SinkError:
-        self._broken = _text(exc)
-        return SinkError(f"the Kafka producer broke: {self._broken}")
+    def _serve_both(
+        self, main: Outlet, alone: Outlet, call: Callable[[Outlet, float], None], timeout_seconds: float
+    ) -> None:
+        """The time goes to those with records out: what an idle one has to say needs no waiting for."""
+        share = timeout_seconds / 2 if main.is_busy and alone.is_busy else timeout_seconds
+        call(alone, share if alone.is_busy else 0)
+        call(main, share if main.is_busy or not alone.is_busy else 0)
 
-    def _serve(self, call: Callable[[float], Any], timeout_seconds: float) -> Reports:
-        try:
-            call(timeout_seconds)
-        except _FATAL as exc:
-            raise self._break(exc) from exc
-        if self._broken:  # a report or error_cb said so; nothing that came with it is a verdict on a record
-            raise SinkError(f"the Kafka producer broke: {self._broken}")
-        if self._waiting:
-            self._catch_up()
-        return self._take_reports()
+    def _drop_alone(self) -> None:
+        if self._alone is not None:
+            self._producers = (self._main.producer,)
+            self._alone.close()
+            self._alone = None
 
     def _take_reports(self) -> Reports:
-        reports = Reports(self._delivered, self._failed)
-        self._delivered, self._failed = [], []
+        main, alone = self._main, self._alone
+        reports = Reports(main.delivered, main.failed)
+        main.delivered, main.failed = [], []
+        if alone is not None:
+            reports = Reports(reports.delivered + alone.delivered, reports.failed + alone.failed)
+            alone.delivered, alone.failed = [], []
+        if len(reports.failed) > 1:
+            reports.failed.sort(key=_stream_order)
         if reports.delivered:
             self.error = ""
         return reports
-
-    def _report(self, ticket: Ticket, error: KafkaError | None, message: object) -> None:
-        if error is None:
-            self._delivered.append(ticket)
-        elif _is_fatal(error):
-            self._broken = error.str()
-        elif error.code() not in _PURGED:
-            self._failed.append((ticket, describe(error)))
-
-    def _try(self, record: Record, ticket: Ticket) -> bool:
-        """False when librdkafka's queue is full: the record keeps its place in line here."""
-        topic, key, value, headers, timestamp_ms, _, _, partition = record
-        report = partial(self._report, ticket)
-        try:
-            self._produce(topic, value, key, partition, report, timestamp=timestamp_ms, headers=headers)
-        except BufferError:
-            return self._give_up_if_hopeless(ticket)
-        except KafkaException as exc:
-            self._refuse(ticket, exc)
-        return True
-
-    def _give_up_if_hopeless(self, ticket: Ticket) -> bool:
-        """librdkafka says "full" of an empty queue when one record is larger than all of it."""
-        if len(self._producer):
-            return False
-        self._failed.append((ticket, QUEUE_TOO_SMALL))
-        return True
-
-    def _catch_up(self) -> None:
-        while self._waiting and self._try(*self._waiting[0]):
-            self._waiting.popleft()
-
-    def _refuse(self, ticket: Ticket, exc: KafkaException) -> None:
-        error = exc.args[0]
-        if _is_fatal(error):
-            raise self._break(exc) from exc
-        self._failed.append((ticket, describe(error)))
 
     def _on_error(self, error: KafkaError) -> None:
         if error.code() == KafkaError._ALL_BROKERS_DOWN and self.error:
             return  # a summary: what came before it has the cause
         self.error = _REPETITION.sub("", error.str())
-        if _is_fatal(error):
-            self._broken = self.error
 
 
-def _is_fatal(error: KafkaError) -> bool:
-    return error.fatal() or error.code() == KafkaError._FATAL
-
-
-def _text(exc: Exception) -> str:
-    error = exc.args[0] if exc.args else exc
-    return error.str() if isinstance(error, KafkaError) else str(error)
+def _stream_order(returned: Reject | tuple[Slip, Record]) -> tuple[int, int]:
+    """That of a key's records is the order they were handed out in; across partitions reports come as they like."""
+    return returned[0].position

@@ -1,39 +1,43 @@
-"""librdkafka's error codes in an operator's words. The complete table of decisions comes with the lot."""
+"""What librdkafka says of a record, in the words of the table of failures. Decides nothing itself."""
 
 from __future__ import annotations
 
-from confluent_kafka import KafkaError
+from confluent_kafka import KafkaError, Message
 
-from cdc_relay.model import Failure
+from cdc_relay.delivery.failures import TOO_LARGE_FOR_PRODUCER, judge
+from cdc_relay.model import Failure, Record
+from cdc_relay.parking.entry import Claim
+from cdc_relay.sinks.sink import Slip
 
-__all__ = ["QUEUE_TOO_SMALL", "describe"]
+__all__ = ["PURGED", "is_fatal", "judge_refusal", "judge_report", "returned_record"]
 
-_TOO_LARGE = (
-    "raise message.max.bytes under sink.kafka and max.message.bytes of the topic (or message.max.bytes of the"
-    " broker), or make the payload smaller"
-)
-_NO_TOPIC = "create the topic, or let the broker create it (auto.create.topics.enable)"
-_NO_RIGHT = "give the relay's principal the ACLs Describe and Write on the topic"
-_DEFAULT = "see the broker's log for this time; correct the cause"
-
-_REMEDIES = {
-    KafkaError.MSG_SIZE_TOO_LARGE: _TOO_LARGE,
-    KafkaError.RECORD_LIST_TOO_LARGE: _TOO_LARGE,
-    KafkaError.UNKNOWN_TOPIC_OR_PART: _NO_TOPIC,
-    KafkaError._UNKNOWN_TOPIC: _NO_TOPIC,
-    KafkaError._UNKNOWN_PARTITION: "give the topic as many partitions as the route names",
-    KafkaError.TOPIC_EXCEPTION: "correct the topic's name: Kafka does not allow it",
-    KafkaError.TOPIC_AUTHORIZATION_FAILED: _NO_RIGHT,
-    KafkaError.CLUSTER_AUTHORIZATION_FAILED: "give the relay's principal the ACL IdempotentWrite on the cluster",
-    KafkaError.INVALID_RECORD: "the topic accepts no such record: a compacted topic needs a key",
-}
-
-QUEUE_TOO_SMALL = Failure(
-    "queue_too_small",
-    "the record is larger than the producer's whole queue",
-    "raise queue.buffering.max.kbytes under sink.kafka, or remove it",
-)
+# A topic that is deleted takes its broker handle with it: _DESTROY was seen among the purged in a third of the tries.
+PURGED = (KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT, KafkaError._DESTROY)
+_LOST_PARTITION = KafkaError(KafkaError._UNKNOWN_TOPIC).name()
 
 
-def describe(error: KafkaError) -> Failure:
-    return Failure(error.name(), error.str(), _REMEDIES.get(error.code(), _DEFAULT))
+def is_fatal(error: KafkaError) -> bool:
+    return error.fatal() or error.code() == KafkaError._FATAL
+
+
+def judge_report(error: KafkaError, *, partition: int, was_alone: bool) -> Failure:
+    """`partition` as it was asked for. Seen: when a topic is deleted, what the partitioner had placed already fails as
+    if it had asked for a partition that never was."""
+    if error.code() == KafkaError._UNKNOWN_PARTITION and partition < 0:
+        return judge(_LOST_PARTITION, error.str())
+    return judge(error.name(), error.str(), was_alone=was_alone)
+
+
+def judge_refusal(error: KafkaError) -> Failure:
+    """Of produce(): about this record and no other."""
+    if error.code() == KafkaError.MSG_SIZE_TOO_LARGE:
+        return judge(TOO_LARGE_FOR_PRODUCER, "the record is larger than message.max.bytes under sink.kafka")
+    return judge(error.name(), error.str(), was_alone=True)
+
+
+def returned_record(slip: Slip, message: Message, *, timestamp_ms: int, partition: int) -> Record:
+    """Failed reports have no headers and no timestamp, and the partition that was chosen, not the one asked for."""
+    if isinstance(slip, Claim) and slip.record is not None:
+        return slip.record
+    topic, key, value = message.topic() or slip.topic, message.key(), message.value()
+    return Record(topic, key, value, slip.headers, timestamp_ms, slip.size_bytes, slip.policy, partition)

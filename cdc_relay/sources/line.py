@@ -20,9 +20,11 @@ from psycopg import pq
 from cdc_relay.errors import AwayError, RefusedError, SourceError
 from cdc_relay.sources.knock import CANNOT_CONNECT_NOW, Place, knock
 
-__all__ = ["Line", "QueryError", "Rows"]
+__all__ = ["Line", "Param", "QueryError", "RawRows", "Rows"]
 
+Param = str | bytes | None  # bytes go as they are, without hex digits
 Rows = list[tuple[str | None, ...]]
+RawRows = list[tuple[bytes | None, ...]]
 
 _CONNECT_SECONDS = "10"
 _SERVER_SENT = re.compile(r"\w+:  \S")  # libpq prints the server's severity, a colon and two blanks in any language
@@ -49,10 +51,10 @@ class Line:
         self.pgconn.nonblocking = 1
 
     @classmethod
-    def open(cls, conninfo: str) -> Line:
+    def open(cls, conninfo: str, *, setting: str = "source.dsn") -> Line:
         """Blocks for connect_timeout per host at most. AwayError: try again; RefusedError: Postgres said no.
 
-        A refusal must be said twice: "starting up" is not for good.
+        A refusal must be said twice: "starting up" is not for good. `setting` is where an operator would correct it.
         """
         # A DSN's own limit wins; one in a service file is not seen by psycopg, which does the waiting.
         os.environ.setdefault("PGCONNECT_TIMEOUT", _CONNECT_SECONDS)
@@ -62,10 +64,11 @@ class Line:
             except psycopg.Error as exc:
                 message = _clean(str(exc))
                 if isinstance(exc, psycopg.ProgrammingError) or _MISTAKEN.search(message):
-                    raise RefusedError(f"source.dsn: {message}", remedy="correct it: no waiting will help") from None
+                    raise RefusedError(f"{setting}: {message}", remedy="correct it: no waiting will help") from None
                 if not _is_refusal(exc):
-                    raise AwayError(f"Postgres is not reachable: {message}", remedy=_away_remedy(message)) from None
-        raise RefusedError(f"Postgres refused the connection: {message}", remedy=_connect_remedy(message))
+                    remedy = _away_remedy(message, setting)
+                    raise AwayError(f"Postgres is not reachable: {message}", remedy=remedy) from None
+        raise RefusedError(f"Postgres refused the connection: {message}", remedy=_connect_remedy(message, setting))
 
     @property
     def place(self) -> Place:
@@ -79,12 +82,25 @@ class Line:
         """-1 when there is no socket any more."""
         return self.pgconn.socket if self.pgconn.status == pq.ConnStatus.OK else -1
 
-    def query(self, sql: str, params: Sequence[str | None] = (), *, timeout_seconds: float = 15.0) -> Rows:
+    def query(self, sql: str, params: Sequence[Param] = (), *, timeout_seconds: float = 15.0) -> Rows:
         result = self._run(sql, params, timeout_seconds)
         return [
             tuple(_text(result.get_value(row, column)) for column in range(result.nfields))
             for row in range(result.ntuples)
         ]
+
+    def query_raw(self, sql: str, params: Sequence[Param] = (), *, timeout_seconds: float = 15.0) -> RawRows:
+        """Values in Postgres' binary form: bytea and text as their bytes; cast everything else to text."""
+        result = self._run(sql, params, timeout_seconds, result_format=pq.Format.BINARY)
+        columns = range(result.nfields)
+        return [tuple(result.get_value(row, column) for column in columns) for row in range(result.ntuples)]
+
+    def take_notifications(self) -> list[str]:
+        """The payloads of what was notified and has been read from the socket, by a query or by `is_broken`."""
+        payloads = []
+        while (notification := self.pgconn.notifies()) is not None:
+            payloads.append(notification.extra.decode("utf-8", "replace"))
+        return payloads
 
     def start_copy(self, sql: str, *, timeout_seconds: float = 15.0) -> None:
         """START_REPLICATION: afterwards the connection speaks copy data in both directions."""
@@ -103,18 +119,25 @@ class Line:
     def close(self) -> None:
         self._connection.close()
 
-    def _run(self, sql: str, params: Sequence[str | None], timeout_seconds: float) -> pq.abc.PGresult:
+    def _run(
+        self, sql: str, params: Sequence[Param], timeout_seconds: float, result_format: pq.Format = pq.Format.TEXT
+    ) -> pq.abc.PGresult:
         deadline = time.monotonic() + timeout_seconds
         try:
-            return self._exchange(sql, params, deadline)
+            self._send(sql, params, result_format)
+            return self._receive(deadline)
         except PsycopgError as exc:
             raise SourceError(f"the connection to Postgres broke: {_clean(str(exc))}") from exc
 
-    def _exchange(self, sql: str, params: Sequence[str | None], deadline: float) -> pq.abc.PGresult:
-        if params:
-            self.pgconn.send_query_params(sql.encode(), [None if p is None else p.encode() for p in params])
-        else:
+    def _send(self, sql: str, params: Sequence[Param], result_format: pq.Format) -> None:
+        if not params and result_format == pq.Format.TEXT:
             self.pgconn.send_query(sql.encode())  # the walsender knows the simple protocol only
+            return
+        values = [param.encode() if isinstance(param, str) else param for param in params]
+        formats = [pq.Format.BINARY if isinstance(param, bytes) else pq.Format.TEXT for param in params]
+        self.pgconn.send_query_params(sql.encode(), values, param_formats=formats, result_format=result_format)
+
+    def _receive(self, deadline: float) -> pq.abc.PGresult:
         results = []
         while (result := self._next_result(deadline)) is not None:
             results.append(result)
@@ -129,11 +152,12 @@ class Line:
 
     def _next_result(self, deadline: float) -> pq.abc.PGresult | None:
         pgconn = self.pgconn
-        while pgconn.flush() or pgconn.is_busy():
+        while (is_unsent := pgconn.flush()) or pgconn.is_busy():
             remaining = deadline - time.monotonic()
             if remaining <= 0:
                 raise SourceError("Postgres did not answer in time")
-            select.select([pgconn.socket], [], [], min(remaining, 0.25))
+            writers = [pgconn.socket] if is_unsent else []
+            select.select([pgconn.socket], writers, [], min(remaining, 0.25))
             pgconn.consume_input()
         return pgconn.get_result()
 
@@ -167,19 +191,20 @@ def _place(pgconn: pq.abc.PGconn) -> Place:
     return Place(host, int(pgconn.port or b"5432"), (pgconn.user or b"").decode(), (pgconn.db or b"").decode())
 
 
-def _away_remedy(message: str) -> str:
+def _away_remedy(message: str, setting: str) -> str:
     if _CROWDED.search(message):
         return "raise max_connections or max_wal_senders, or end what nobody needs: SELECT * FROM pg_stat_replication"
     if "certificate" in message or "SSL" in message:
-        return "check sslmode, sslrootcert and the host name of source.dsn against the server's certificate"
-    return "check host, port and network of source.dsn"
+        return f"check sslmode, sslrootcert and the host name of {setting} against the server's certificate"
+    return f"check host, port and network of {setting}"
 
 
-def _connect_remedy(message: str) -> str:
+def _connect_remedy(message: str, setting: str) -> str:
     if "walsender" in message.lower().replace(" ", ""):
-        return "let the role replicate: ALTER ROLE <the role of source.dsn> REPLICATION"
+        return f"let the role replicate: ALTER ROLE <the role of {setting}> REPLICATION"
     if "password" in message:
-        return "correct the password: source.password, PGPASSWORD, or a passfile; or the role's password in Postgres"
+        password = setting.replace("dsn", "password")
+        return f"correct the password: {password}, PGPASSWORD, or a passfile; or the role's password in Postgres"
     if "pg_hba.conf" in message:
         return "add a line for this host, role and database to pg_hba.conf and reload"
-    return "correct source.dsn: role, database and password as Postgres knows them"
+    return f"correct {setting}: role, database and password as Postgres knows them"

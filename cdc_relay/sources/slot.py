@@ -12,6 +12,7 @@ import time
 from psycopg import Error as PsycopgError
 from psycopg import pq
 
+from cdc_relay.bell import Bell
 from cdc_relay.errors import RefusedError, RelayError, SlotInUseError, SourceError
 from cdc_relay.protocol import wire
 from cdc_relay.sources.knock import Place
@@ -96,10 +97,9 @@ class SlotStream:
         except PsycopgError as exc:
             raise SourceError(f"the replication line broke: {' '.join(str(exc).split())}") from exc
 
-    def wait(self, timeout_seconds: float, stop: Stop | None = None) -> None:
-        """Until there is something to read, or a wish to stop, or the time is over."""
-        sockets = [self._pgconn.socket] if stop is None else [self._pgconn.socket, stop.fileno()]
-        select.select(sockets, [], [], timeout_seconds)
+    def wait(self, timeout_seconds: float, *others: Stop | Bell) -> None:
+        """Until there is something to read, or one of the others has something to say, or the time is over."""
+        select.select([self._pgconn.socket, *others], [], [], timeout_seconds)
 
     def close(self) -> None:
         self._line.close()

@@ -96,6 +96,11 @@ class SlotSource:
             refuse([standby_finding(self._wanted.application_name, facts.synchronous_standby_names)])
         return Checkup(facts.lag_bytes)
 
+    def read_range(self) -> tuple[int, int]:
+        """Where the stream begins, if nothing has been confirmed since it was opened, and where the WAL ends."""
+        facts = self._look_again()
+        return 0 if facts.slot is None else facts.slot.confirmed_lsn, facts.wal_lsn
+
     def fileno(self) -> int | None:
         """What the helper watches between two jobs."""
         fileno = -1 if self._line is None else self._line.fileno()

@@ -13,7 +13,7 @@ from confluent_kafka import Consumer, TopicPartition
 
 from tests.fixtures.kafka_broker import KafkaBroker
 from tests.fixtures.kafka_jars import find_jars
-from tests.fixtures.outbox import create_outbox
+from tests.fixtures.outbox import create_lot, create_outbox
 from tests.fixtures.postgres_install import Install, find_install
 from tests.fixtures.postgres_server import PostgresServer
 from tests.fixtures.relay_process import RelayProcess, relay_config
@@ -90,6 +90,7 @@ def ground() -> Iterator[Ground]:
             kafka.create_topic(TOPIC)
             with postgres.connect() as conn:
                 create_outbox(conn)
+                create_lot(conn)
                 conn.execute(f"CREATE PUBLICATION {PUBLICATION} FOR TABLE outbox WITH (publish = 'insert')")
                 conn.execute(_FILL)
             yield Ground(postgres, kafka, Path(directory))

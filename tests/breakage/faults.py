@@ -6,7 +6,7 @@ from tests.breakage.fault import Fault
 
 __all__ = ["FAULTS", "PROMISES"]
 
-PROMISES = (1, 2, 3, 4, 5, 6, 9, 10, 11, 12, 13, 14, 15, 16)  # 7 and 8 come with the lot
+PROMISES = tuple(range(1, 17))
 
 INTAKE = "cdc_relay/delivery/intake.py"
 LEDGER = "cdc_relay/delivery/ledger.py"
@@ -16,6 +16,13 @@ SLOT = "cdc_relay/sources/slot.py"
 SLOT_SOURCE = "cdc_relay/sources/slot_source.py"
 PREFLIGHT = "cdc_relay/sources/preflight.py"
 KAFKA = "cdc_relay/sinks/kafka.py"
+OUTLET = "cdc_relay/sinks/outlet.py"
+PRODUCERS = "cdc_relay/sinks/producers.py"
+ERRAND = "cdc_relay/errand.py"
+PUBLISHER = "cdc_relay/dispatch/publisher.py"
+ENTRANCE = "cdc_relay/dispatch/entrance.py"
+OUTAGES = "cdc_relay/dispatch/outages.py"
+FEED = "cdc_relay/dispatch/feed.py"
 
 UNIT_SESSION = "tests/unit/test_session.py::"
 UNIT_LEDGER = "tests/unit/test_ledger.py::"
@@ -30,7 +37,15 @@ WAITING = "tests/integration/test_waiting.py::"
 WATCH = "tests/integration/test_publication_watch.py::"
 VALUES = "tests/integration/test_values.py::"
 STOP = "tests/integration/test_stop.py::"
-REFUSED = "tests/integration/test_refused_records.py::"
+PARKED = "tests/integration/test_parked_records.py::"
+TROUBLES = "tests/integration/test_lot_troubles.py::"
+CLOSED = "tests/integration/test_closed_topics.py::"
+STRICT = "tests/integration/test_strict_order.py::"
+UNIT_PUBLISHER = "tests/unit/test_publisher.py::"
+UNIT_OUTAGES = "tests/unit/test_outages.py::"
+UNIT_FEED = "tests/unit/test_feed.py::"
+UNIT_CAUTION = "tests/unit/test_caution.py::"
+LOT_KILLED = "tests/chaos/test_lot_killed.py::"
 BROKER_OUTAGES = "tests/chaos/test_broker_outages.py::"
 POSTGRES_OUTAGES = "tests/chaos/test_postgres_outages.py::"
 CUT_LINES = "tests/chaos/test_cut_lines.py::"
@@ -49,9 +64,10 @@ FAULTS = (
         promise=1,
         title="a transaction whose LSN an earlier line has brought is skipped",
         file=INTAKE,
-        old="        if plan is None:\n",
+        old="        if plan is None:\n            self.ignored_count",
         new="        seen = globals().setdefault('seen', {})\n"
-        "        if plan is None or seen.setdefault(self._transaction.commit_lsn, self) is not self:\n",
+        "        if plan is None or seen.setdefault(self._transaction.commit_lsn, self) is not self:\n"
+        "            self.ignored_count",
         tests=(
             f"{UNIT_PROMISES}test_what_an_earlier_line_brought_is_published_again_when_the_slot_brings_it_again",
             f"{ON_SERVERS}test_what_was_queued_when_the_line_broke_is_read_again_and_published_once",
@@ -128,15 +144,15 @@ FAULTS = (
     Fault(
         promise=4,
         title="a record is settled when it is handed to the producer",
-        file=KAFKA,
-        old="        report = partial(self._report, ticket)\n",
-        new="        report = None\n        self._delivered.append(ticket)\n",
+        file=OUTLET,
+        old="        report = partial(self._on_report, slip, timestamp_ms, partition)\n",
+        new="        report = None\n        self.delivered.append(slip)\n",
         tests=(f"{ON_SERVERS}test_nothing_is_settled_that_no_broker_acknowledged",),
     ),
     Fault(
         promise=4,
         title="the producer asks for the leader's acknowledgement only",
-        file=KAFKA,
+        file=PRODUCERS,
         old='"acks": "all",\n    "enable.idempotence": "true",',
         new='"acks": "1",\n    "enable.idempotence": "false",',
         tests=("tests/unit/test_kafka_properties.py::test_what_the_promises_rest_on_wins_over_everything",),
@@ -144,13 +160,13 @@ FAULTS = (
     Fault(
         promise=4,
         title="a record that cannot be published is settled before the lot has it",
-        file=SESSION,
-        old="self._parking[0][0].done():\n            future, rejects = self._parking.pop(0)\n"
-        "            try:\n                future.result()\n",
-        new="True:\n            future, rejects = self._parking.pop(0)\n            try:\n                pass\n",
+        file=ERRAND,
+        old="        self._gathered.append(item)\n",
+        new="        self._gathered.append(item)\n        self._on_written([item])\n"
+        "        self._on_written = lambda batch: None\n",
         tests=(
-            f"{UNIT_SESSION}test_a_parked_record_is_settled_when_it_is_durable_and_not_before",
-            f"{REFUSED}test_the_slot_stays_before_the_transaction_of_a_refused_record[no aggregate type]",
+            f"{UNIT_PUBLISHER}test_a_record_that_fails_is_parked_and_then_settled",
+            f"{UNIT_PUBLISHER}test_with_the_lot_away_nothing_is_settled_and_it_is_said",
         ),
     ),
     # --- 5: status updates run on a clock
@@ -188,8 +204,8 @@ FAULTS = (
         promise=5,
         title="no status update is sent while draining",
         file=SESSION,
-        old="            self._report_if_due(self._clock())\n",
-        new="",
+        old="        self._tend_dispatch(now, may_claim=False)\n        self._report_if_due(now)\n",
+        new="        self._tend_dispatch(now, may_claim=False)\n",
         tests=(f"{UNIT_PROMISES}test_postgres_hears_from_us_while_we_drain",),
     ),
     # --- 6: memory is bounded by a window
@@ -211,6 +227,84 @@ FAULTS = (
         old=" or self.byte_count >= self.byte_limit",
         new="",
         tests=(f"{UNIT_PROMISES}test_the_window_is_full_by_its_bytes_alone",),
+    ),
+    # --- 7: an outage is never poison
+    Fault(
+        promise=7,
+        title="a record that the cluster could not take is given up like a bad one",
+        file=PUBLISHER,
+        old="                self._hold(record, slip)\n",
+        new="                self._fail(record, slip, failure)\n",
+        tests=(f"{UNIT_PUBLISHER}test_an_outage_of_the_cluster_parks_nothing_however_long",),
+    ),
+    Fault(
+        promise=7,
+        title="a topic is closed although the whole cluster is away",
+        file=OUTAGES,
+        old="                return  # the cluster: hold everything, park nothing\n",
+        new="                failure = judge(NOT_ACKNOWLEDGED, 'silent')\n",
+        tests=(
+            f"{UNIT_OUTAGES}test_silence_of_the_whole_cluster_parks_nothing",
+            f"{PARKED}test_an_outage_of_the_broker_parks_nobody_and_loses_nobody[frozen]",
+        ),
+    ),
+    Fault(
+        promise=7,
+        title="waiting for a topic counts as an attempt",
+        file=PUBLISHER,
+        old="        self._conclude_claim(claim, Outcome.RELEASED)\n",
+        new="        self._fail_claim(claim, Failure('closed', 'closed', ''))\n",
+        tests=(f"{UNIT_FEED}test_a_claim_whose_topic_turns_out_closed_gets_its_attempt_back",),
+    ),
+    # --- 8: a bad record never blocks the others, and is never dropped
+    Fault(
+        promise=8,
+        title="a change that the lot has is published from the stream again",
+        file=INTAKE,
+        old="        if self._parked and self._is_parked(",
+        new="        if not self and self._is_parked(",
+        tests=(f"{UNIT_FEED}test_what_the_lot_has_is_not_published_from_the_stream_again",),
+    ),
+    Fault(
+        promise=8,
+        title="all of a refused batch are parked",
+        file=PUBLISHER,
+        old="                self._send_again(record, slip, alone=self._culprits.suspect(reject, largest))\n",
+        new="                self._fail(record, slip, failure)\n",
+        tests=(
+            f"{UNIT_PUBLISHER}test_of_a_refused_batch_only_the_culprit_is_parked",
+            f"{PARKED}test_a_keyless_record_for_a_compacted_topic_is_the_only_one_of_its_batch_that_is_parked",
+        ),
+    ),
+    Fault(
+        promise=8,
+        title="a record that cannot be routed is dropped",
+        file=ENTRANCE,
+        old="        failure, columns, policy, key, value = routed\n",
+        new="        failure, columns, policy, key, value = routed\n        return self._intake.settle(ticket)\n",
+        tests=(
+            f"{UNIT_PUBLISHER}test_a_row_without_a_route_is_parked_with_its_columns",
+            f"{PARKED}test_just_the_unpublishable_events_are_parked",
+        ),
+    ),
+    Fault(
+        promise=8,
+        title="the later records of a strict key do not wait for a failed one",
+        file=PUBLISHER,
+        old="        if scope in self._entrance.gates or self.lanes.count_waiting(scope) >= _LANE_LIMIT:\n",
+        new="        if self.lanes.count_waiting(scope) >= _LANE_LIMIT:\n",
+        tests=(
+            f"{UNIT_PUBLISHER}test_records_behind_follow_in_order_when_the_failed_one_is_published",
+            f"{STRICT}test_records_of_a_key_follow_the_failed_one_while_other_keys_flow[1-one]",
+        ),
+    ),
+    Fault(
+        promise=8,
+        title="the lot gives out what is newer than what the slot delivers again",
+        file=FEED,
+        old="        return self._intake.has_passed_parked and is_written\n",
+        new="        return True\n",
+        tests=(f"{UNIT_FEED}test_nothing_of_the_lot_passes_what_the_slot_delivers_again",),
     ),
     # --- 9: holding does not hurt Postgres
     Fault(
@@ -251,8 +345,8 @@ FAULTS = (
         promise=10,
         title="new records are handed out while draining",
         file=SESSION,
-        old="            self._settle(self._sink.flush(0.05))\n",
-        new="            self._gulp()\n            self._settle(self._sink.flush(0.05))\n",
+        old="    def _drain_turn(self) -> None:\n",
+        new="    def _drain_turn(self) -> None:\n        self._gulp()\n",
         tests=(f"{UNIT_SESSION}test_parting_drains_confirms_and_hears_it",),
     ),
     Fault(

@@ -14,17 +14,21 @@ import confluent_kafka
 import pytest
 from confluent_kafka import KafkaError, KafkaException, Message
 
-from cdc_relay.model import Headers, Record, Ticket, Transaction
+from cdc_relay.model import Headers, Origin, Policy, Record, Ticket, Transaction
+from cdc_relay.parking.entry import Claim, Purpose, Reason, Status
 from cdc_relay.sinks.kafka import KafkaSink
 from cdc_relay.sinks.sink import Reports, Sink
 from tests.fixtures.consume import wait_for_records
 from tests.fixtures.kafka_broker import Kafka
 from tests.unit.fakes import FakeClock, FakeSink
 
-__all__ = ["Bench", "FakeBench", "KafkaBench", "Received", "break_for_good", "collect", "record", "ticket"]
+__all__ = ["Bench", "FakeBench", "KafkaBench", "Received", "break_for_good", "claim", "collect", "record", "ticket"]
 
 PARTITION_COUNT = 4  # what a topic of the mock cluster has
 OUT_OF_ORDER_SEQUENCE_NUMBER = 45
+
+ORIGIN = Origin("public.outbox")
+POLICY = Policy("orders")
 
 _ordinals = itertools.count()
 
@@ -112,14 +116,37 @@ def record(
 ) -> Record:
     """Of now by default: the broker's retention goes by a record's timestamp, and runs every few minutes."""
     timestamp_ms = time.time_ns() // 1_000_000 if timestamp_ms is None else timestamp_ms
-    return Record(topic, key, value, headers or [], timestamp_ms, 0, None, partition)
+    return Record(topic, key, value, headers or [], timestamp_ms, 0, POLICY, partition)
 
 
-def ticket() -> Ticket:
-    """Like no other."""
+def ticket(given: Record | None = None) -> Ticket:
+    """Like no other; of this record."""
     ordinal = next(_ordinals)
     transaction = Transaction(commit_lsn=ordinal, commit_time_us=0, xid=1)
-    return Ticket(transaction, ordinal, "public.outbox", 0, str(ordinal).encode(), [])
+    topic, headers = (given.topic, given.headers) if given else ("", [])
+    return Ticket(transaction, ordinal, ORIGIN, 0, (b"%d" % ordinal, None), headers, topic, POLICY)
+
+
+def claim(given: Record) -> Claim:
+    """Like no other, of a parked record that is tried for the second time."""
+    number = next(_ordinals)
+    return Claim(
+        id=number,
+        attempts=2,
+        max_attempts=5,
+        purpose=Purpose.PUBLISH,
+        status=Status.RETRYING,
+        reason=Reason.FAILURE,
+        outbox=ORIGIN.label,
+        commit_lsn=number,
+        ordinal=0,
+        commit_time_us=0,
+        topic=given.topic,
+        size_bytes=given.size_bytes,
+        headers=given.headers,
+        policy=given.policy,
+        record=given,
+    )
 
 
 def collect(sink: Sink, count: int, *, timeout: float = 60) -> Reports:
@@ -139,7 +166,7 @@ def break_for_good(sink: KafkaSink) -> None:
     The Python client does not expose it, and no broker can be made to cause one at will: so it is called in the library
     that the client's wheel carries. A Producer keeps its rd_kafka_t pointer right behind its object header.
     """
-    handle = ctypes.c_void_p.from_address(id(sink._producer) + object.__basicsize__)
+    handle = ctypes.c_void_p.from_address(id(sink._main.producer) + object.__basicsize__)
     raise_fatal = _librdkafka().rd_kafka_test_fatal_error
     raise_fatal.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_char_p]
     assert raise_fatal(handle, OUT_OF_ORDER_SEQUENCE_NUMBER, b"planted by the test") == 0

@@ -10,9 +10,11 @@ import pytest
 from confluent_kafka import KafkaError
 
 from cdc_relay.errors import AwayError, SinkError
-from cdc_relay.model import Ticket
+from cdc_relay.model import ErrorClass
 from cdc_relay.sinks import kafka as kafka_module
+from cdc_relay.sinks import probes
 from cdc_relay.sinks.kafka import KafkaSink
+from cdc_relay.sinks.sink import Slip
 from tests.contract.sinks import (
     PARTITION_COUNT,
     Bench,
@@ -20,6 +22,7 @@ from tests.contract.sinks import (
     KafkaBench,
     break_for_good,
     by_key,
+    claim,
     collect,
     record,
     ticket,
@@ -80,7 +83,7 @@ def test_each_record_is_reported_delivered_exactly_once(bench: Bench) -> None:
     for each in tickets:
         sink.publish(record(topic), each)
     reports = collect(sink, len(tickets))
-    assert sorted(reports.delivered, key=lambda each: each.ordinal) == tickets
+    assert sorted(reports.delivered, key=lambda each: each.position) == tickets
     assert reports.failed == []
     assert sink.flush(0.2) == ([], [])
     assert len(bench.read(topic, len(tickets))) == len(tickets)
@@ -169,6 +172,81 @@ def test_closing_with_records_open_ends_at_once(bench: Bench) -> None:
     assert time.monotonic() - started < 5
 
 
+def test_a_record_from_the_lot_is_reported_by_its_claim(bench: Bench) -> None:
+    sink, topic = bench.make_sink(), bench.make_topic()
+    given = claim(record(topic, value=b"parked"))
+    assert given.record is not None
+    sink.publish(given.record, given)
+    assert collect(sink, 1) == ([given], [])
+    assert [each.value for each in bench.read(topic, 1)] == [b"parked"]
+
+
+# --- every sink: records that travel alone
+
+
+def test_what_travels_alone_is_reported_like_the_rest(bench: Bench) -> None:
+    sink, topic = bench.make_sink(), bench.make_topic()
+    tickets = [ticket() for _ in range(60)]
+    for number, each in enumerate(tickets):
+        (sink.publish if number % 3 else sink.publish_alone)(record(topic), each)
+    reports = collect(sink, len(tickets))
+    assert sorted(reports.delivered, key=lambda each: each.position) == tickets
+    assert reports.failed == []
+    assert len(bench.read(topic, len(tickets))) == len(tickets)
+
+
+def test_records_of_one_key_that_travel_alone_stay_in_order(bench: Bench) -> None:
+    sink, topic = bench.make_sink(), bench.make_topic()
+    for value in numbered(100):
+        sink.publish_alone(record(topic, b"k", value), ticket())
+    collect(sink, 100)
+    assert by_key(bench.read(topic, 100)) == {b"k": numbered(100)}
+
+
+# --- every sink: everything taken back
+
+
+def test_what_is_taken_back_is_delivered_or_comes_back_as_it_was(bench: Bench) -> None:
+    sink, topic = bench.make_sink(), bench.make_topic()
+    records = [record(topic, b"k", value, headers=[("n", value)]) for value in numbered(300)]
+    slips: list[Slip] = [ticket(each) if number % 7 else claim(each) for number, each in enumerate(records)]
+    for number, (given, slip) in enumerate(zip(records, slips, strict=True)):
+        (sink.publish if number % 5 else sink.publish_alone)(given, slip)
+    reports, purged = sink.empty()
+    assert reports.failed == []
+    returned = {slip.position: given for slip, given in purged}
+    delivered = {slip.position for slip in reports.delivered}
+    assert [slip.position for slip, _ in purged] == sorted(returned)
+    assert delivered.isdisjoint(returned)
+    assert delivered | returned.keys() == {slip.position for slip in slips}
+    assert all(returned.get(slip.position, given) == given for slip, given in zip(slips, records, strict=True))
+
+
+def test_publishing_goes_on_after_everything_was_taken_back(bench: Bench) -> None:
+    sink, topic = bench.make_sink(), bench.make_topic()
+    for _ in range(3):
+        for _ in range(200):
+            sink.publish(record(topic, value=b"taken back"), ticket())
+        sink.publish_alone(record(topic, value=b"taken back"), ticket())
+        sink.empty()
+        given = [ticket(), ticket()]
+        sink.publish(record(topic, value=b"kept"), given[0])
+        sink.publish_alone(record(topic, value=b"kept"), given[1])
+        assert sorted(collect(sink, 2).delivered, key=lambda each: each.position) == given
+        assert sink.flush(0.1) == ([], [])
+
+
+def test_nothing_is_taken_back_where_nothing_is_out(bench: Bench) -> None:
+    assert bench.make_sink().empty() == (([], []), [])
+
+
+def test_a_topic_that_takes_records_passes_the_probe(bench: Bench) -> None:
+    sink, topic = bench.make_sink(), bench.make_topic()
+    sink.publish(record(topic), ticket())
+    collect(sink, 1)
+    assert sink.probe_topic(topic) is None
+
+
 # --- Kafka: what fails, fails alone
 
 
@@ -180,9 +258,9 @@ def test_a_record_too_large_for_the_client_fails_and_nothing_else(brokers: Kafka
     sink.publish(record(topic, value=b"2"), small[1])
     reports = collect(sink, 3)
     assert reports.delivered == small
-    [(failed, failure)] = reports.failed
+    [(failed, _, failure, _)] = reports.failed
     assert failed == large
-    assert failure.code == "MSG_SIZE_TOO_LARGE"
+    assert (failure.code, failure.error_class) == ("too_large_for_producer", ErrorClass.PERMANENT)
     assert "message.max.bytes" in failure.remedy
     assert [each.value for each in brokers.read(topic, 2)] == [b"1", b"2"]
 
@@ -196,7 +274,7 @@ def test_a_record_too_large_for_the_topic_fails_and_the_producer_lives(kafka: Ka
     sink.publish(record(topic, value=b"1"), first)
     assert collect(sink, 1).delivered == [first]
     sink.publish(record(topic, value=bytes(30_000)), large)
-    [(failed, failure)] = collect(sink, 1).failed
+    [(failed, _, failure, _)] = collect(sink, 1).failed
     assert (failed, failure.code) == (large, "MSG_SIZE_TOO_LARGE")
     sink.publish(record(topic, value=b"2"), last)
     assert collect(sink, 1) == ([last], [])
@@ -214,7 +292,7 @@ def test_a_record_for_an_unknown_topic_fails_with_the_remedy_and_others_arrive(m
     sink.publish(record(topic), good)
     reports = collect(sink, 2)
     assert reports.delivered == [good]
-    [(failed, failure)] = reports.failed
+    [(failed, _, failure, _)] = reports.failed
     assert failed == lost
     assert failure.code in ("UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC")
     assert "create the topic" in failure.remedy
@@ -227,7 +305,7 @@ def test_a_partition_that_the_topic_lacks_fails_with_the_remedy(brokers: KafkaBe
     assert len(collect(sink, 1).delivered) == 1  # the client knows the partitions by now
     lost = ticket()
     sink.publish(record(topic, partition=PARTITION_COUNT + 10), lost)
-    [(failed, failure)] = collect(sink, 1).failed
+    [(failed, _, failure, _)] = collect(sink, 1).failed
     assert (failed, failure.code) == (lost, "_UNKNOWN_PARTITION")
     assert "partitions" in failure.remedy
 
@@ -238,7 +316,7 @@ def test_a_record_that_a_compacted_topic_refuses_says_why(kafka: Kafka) -> None:
     bench = KafkaBench(kafka)
     sink, topic = bench.make_sink(), bench.make_topic(cleanup_policy="compact")
     sink.publish(record(topic, key=None), ticket())
-    [(_, failure)] = collect(sink, 1).failed
+    [(_, _, failure, _)] = collect(sink, 1).failed
     assert failure.code == "INVALID_RECORD"
     assert "needs a key" in failure.remedy
     bench.close()
@@ -256,7 +334,7 @@ def test_a_small_queue_loses_nothing_and_keeps_the_order(brokers: KafkaBench, li
     for number, each in enumerate(tickets):
         sink.publish(record(topic, b"k%d" % (number % 3), values[number]), each)
     reports = collect(sink, len(tickets))
-    assert sorted(reports.delivered, key=lambda each: each.ordinal) == tickets
+    assert sorted(reports.delivered, key=lambda each: each.position) == tickets
     assert reports.failed == []
     assert by_key(brokers.read(topic, len(tickets))) == {b"k%d" % key: values[key::3] for key in range(3)}
 
@@ -278,8 +356,19 @@ def test_a_record_larger_than_the_whole_queue_fails_instead_of_waiting_for_ever(
     sink.publish(record(topic, value=bytes(5000)), large)
     sink.publish(record(topic), small)
     reports = collect(sink, 2, timeout=5)
-    assert [each for each, _ in reports.failed] == [large]
+    assert [each.slip for each in reports.failed] == [large]
     assert reports.delivered == [small]
+
+
+def test_what_waits_for_room_in_the_queue_is_taken_back_too(brokers: KafkaBench) -> None:
+    sink, topic = brokers.make_sink(queue_buffering_max_messages="10"), brokers.make_topic()
+    tickets = [ticket() for _ in range(100)]
+    for each in tickets:
+        sink.publish(record(topic), each)
+    reports, purged = sink.empty()
+    assert sorted([*reports.delivered, *(slip for slip, _ in purged)], key=lambda each: each.position) == tickets
+    assert len(purged) >= 90
+    assert sink.flush(0.2) == ([], [])
 
 
 # --- Kafka: batches
@@ -291,6 +380,37 @@ def test_flush_sends_at_once_what_waits_to_fill_a_batch(brokers: KafkaBench) -> 
     sink.publish(record(topic), given)
     assert sink.poll(0.2) == ([], [])
     assert collect(sink, 1, timeout=30).delivered == [given]
+
+
+def test_flush_does_not_wait_for_a_second_producer_that_has_nothing_out(brokers: KafkaBench) -> None:
+    sink, topic = brokers.make_sink(), brokers.make_topic()
+    sink.publish_alone(record(topic), ticket())
+    collect(sink, 1)
+    started = time.monotonic()
+    assert sink.flush(30) == ([], [])
+    assert time.monotonic() - started < 5
+
+
+def test_the_second_producer_goes_when_nobody_needs_it(brokers: KafkaBench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kafka_module, "_ALONE_IDLE_SECONDS", 0)
+    sink, topic = brokers.make_sink(), brokers.make_topic()
+    for _ in range(3):
+        given = ticket()
+        sink.publish_alone(record(topic), given)
+        assert collect(sink, 1).delivered == [given]
+        sink.poll(0)
+        assert sink._alone is None
+
+
+def test_what_travelled_alone_is_forgotten_by_a_reset(brokers: KafkaBench) -> None:
+    sink, topic = brokers.make_sink(), brokers.make_topic()
+    for _ in range(50):
+        sink.publish_alone(record(topic, value=b"forgotten"), ticket())
+    sink.reset()
+    given = ticket()
+    sink.publish_alone(record(topic), given)
+    assert collect(sink, 1) == ([given], [])
+    assert sink.flush(0.3) == ([], [])
 
 
 # --- Kafka: away
@@ -313,7 +433,7 @@ def poll_until_error(sink: KafkaSink, text: str = "") -> str:
 def test_a_broker_that_is_away_fails_the_probe_within_its_time(
     nowhere: KafkaSink, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kafka_module, "_PROBE_SECONDS", 0.5)
+    monkeypatch.setattr(probes, "_PROBE_SECONDS", 0.5)
     started = time.monotonic()
     with pytest.raises(AwayError, match="Kafka does not answer") as raised:
         nowhere.probe()
@@ -328,7 +448,7 @@ def test_the_cause_of_an_outage_is_known_after_some_polls(nowhere: KafkaSink) ->
 def test_a_summary_does_not_take_the_place_of_the_cause(nowhere: KafkaSink) -> None:
     """librdkafka says "1/1 brokers are down" after each round of failures."""
     poll_until_error(nowhere, "refused")
-    nowhere._on_error(KafkaError(KafkaError._ALL_BROKERS_DOWN, "1/1 brokers are down"))
+    nowhere._main._on_error(KafkaError(KafkaError._ALL_BROKERS_DOWN, "1/1 brokers are down"))
     assert "Connection refused" in nowhere.error
 
 
@@ -341,6 +461,22 @@ def test_an_outage_fails_no_record_and_a_reset_during_it_is_quick(nowhere: Kafka
     nowhere.reset()
     assert time.monotonic() - started < 5
     assert nowhere.flush(0.2) == ([], [])
+
+
+def test_everything_is_taken_back_during_an_outage(nowhere: KafkaSink) -> None:
+    tickets = [ticket() for _ in range(100)]
+    for number, each in enumerate(tickets):
+        (nowhere.publish if number % 2 else nowhere.publish_alone)(record("anything"), each)
+    poll_until_error(nowhere)
+    reports, purged = nowhere.empty()
+    assert reports == ([], [])
+    assert [slip for slip, _ in purged] == tickets
+
+
+def test_a_topic_is_not_judged_while_the_cluster_is_away(nowhere: KafkaSink, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probes, "_PROBE_SECONDS", 0.5)
+    with pytest.raises(AwayError, match="Kafka does not answer"):
+        nowhere.probe_topic("anything")
 
 
 def test_a_complaint_is_forgotten_with_the_next_delivery(brokers: KafkaBench, make_proxy: MakeProxy) -> None:
@@ -371,15 +507,15 @@ def test_the_probe_may_run_beside_the_loop(brokers: KafkaBench) -> None:
 
     thread = threading.Thread(target=probe)
     thread.start()
-    published: list[Ticket] = []
-    delivered: list[Ticket] = []
+    published: list[Slip] = []
+    delivered: list[Slip] = []
     while thread.is_alive():
         published.append(ticket())
         sink.publish(record(topic), published[-1])
         delivered += sink.flush(0.01).delivered
     delivered += collect(sink, len(published) - len(delivered)).delivered
     assert errors == []
-    assert sorted(delivered, key=lambda each: each.ordinal) == published
+    assert sorted(delivered, key=lambda each: each.position) == published
 
 
 # --- Kafka: a producer that is broken for good
@@ -420,6 +556,18 @@ def test_a_fatally_broken_producer_is_replaced_by_reset(brokers: KafkaBench, see
     sink.publish(record(topic, value=b"after"), after)
     assert collect(sink, 1) == ([after], [])
     assert {b"before", b"after"} <= {each.value for each in brokers.read(topic, 2)} | {b"open"}
+
+
+def test_a_fatally_broken_producer_cannot_be_emptied_and_is_replaced_by_reset(brokers: KafkaBench) -> None:
+    sink, topic = brokers.make_sink(), brokers.make_topic()
+    sink.publish(record(topic), ticket())
+    break_for_good(sink)
+    with pytest.raises(SinkError, match="the Kafka producer broke"):
+        sink.empty()
+    sink.reset()
+    given = ticket()
+    sink.publish(record(topic), given)
+    assert collect(sink, 1) == ([given], [])
 
 
 def test_closing_a_fatally_broken_sink_is_quiet(brokers: KafkaBench) -> None:

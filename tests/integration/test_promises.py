@@ -27,7 +27,7 @@ WINDOW = 10
 WAL_SENDER_TIMEOUT = timedelta(seconds=2)
 IMPATIENT = {"wal_sender_timeout": f"{WAL_SENDER_TIMEOUT.seconds}s"}
 ON_THE_LINE = 2000  # rows: several turns of the loop, and less than a socket holds
-PATIENT = {"topic.metadata.propagation.max.ms": 120_000}  # how long a missing topic is taken for a new one
+PATIENT = {"topic.metadata.propagation.max.ms": 120_000}  # a missing topic is taken for a new one: nobody is parked
 READER = """
 SELECT clock_timestamp(), s.confirmed_flush_lsn - '0/0', s.active_pid, r.reply_time
   FROM pg_replication_slots s LEFT JOIN pg_stat_replication r ON r.pid = s.active_pid
@@ -179,7 +179,7 @@ def overtaken(
     broker, _ = cut_off
     pipeline = Pipeline(Database(postgres), broker, relay_maker(tmp_path_factory.mktemp("relay")))
     pipeline.database.execute("CREATE TABLE elsewhere (filler text)")
-    relay = pipeline.start_relay(ready=False, sink={"kafka": PATIENT})
+    relay = pipeline.start_relay(ready=False, sink={"kafka": PATIENT}, delivery={"partial_outage_after": "10m"})
     try:
         relay.wait_ready()
         return watch_it_wait(pipeline, relay)

@@ -19,12 +19,14 @@ from cdc_relay.admin import setup_warnings
 from cdc_relay.cli.setup import setup_command
 from cdc_relay.config import load
 from cdc_relay.errors import AwayError, RefusedError, RelayError
+from cdc_relay.parking.postgres_lot import PostgresLot
 from cdc_relay.sources.catalog import read_facts
 from cdc_relay.sources.line import Line
 from cdc_relay.sources.preflight import find_problems
 from cdc_relay.target import conninfo_of, wanted_of
 from tests.fixtures.fix_postgres import Database, MakePostgres, PostgresServer
 from tests.fixtures.process import wait_until
+from tests.integration.lots import due, make_entry
 
 pytestmark = pytest.mark.core
 
@@ -44,6 +46,7 @@ class Setup:
         self.tables = ["public.outbox"]
         self.dsn = database.dsn()
         self.columns = "{}"
+        self.parking_dsn = ""
         self.path = path
 
     def __call__(self, *arguments: str) -> Result:
@@ -59,11 +62,15 @@ class Setup:
     def catalog(self) -> dict[str, Any]:
         return read_catalog(self.database, self.slot)
 
+    def slots(self) -> list[Any]:
+        return read_slots(self.database, self.slot)
+
     def _yaml(self) -> str:
         quoted = {"dsn": self.dsn, "slot": self.slot, "publication": self.publication}
         lines = ["source:", *(f"  {key}: {as_yaml(value)}" for key, value in quoted.items())]
         lines += ["sink: {kafka: {bootstrap.servers: 'localhost:9092'}}", "outboxes:"]
         lines += [f"  - table: {as_yaml(table)}\n    columns: {self.columns}" for table in self.tables]
+        lines += [f"parking: {{dsn: {as_yaml(self.parking_dsn)}}}"] if self.parking_dsn else []
         return "\n".join(lines)
 
 
@@ -86,19 +93,26 @@ def read_catalog(database: Database, slot: str) -> dict[str, Any]:
             "SELECT p.pubname, r.prrelid::regclass::text, r.prqual::text, r.prattrs::text"
             " FROM pg_publication_rel r JOIN pg_publication p ON p.oid = r.prpubid ORDER BY 1, 2"
         ),
-        "slot": database.execute(
-            "SELECT slot_name, plugin, slot_type, database, temporary, two_phase FROM pg_replication_slots"
-            " WHERE slot_name = %s",
-            [slot],
-        ),
+        "slot": read_slots(database, slot),
         "schema": database.execute(
             "SELECT c.relname, a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull"
             " FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
             " JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0"
             " WHERE n.nspname = 'cdc_relay' ORDER BY 1, a.attnum"
         ),
+        "indexes": database.execute(
+            "SELECT indexdef FROM pg_indexes WHERE schemaname = 'cdc_relay' ORDER BY indexname"
+        ),
         "versions": database.execute("SELECT version FROM cdc_relay.schema_version ORDER BY 1"),
     }
+
+
+def read_slots(database: Database, slot: str) -> list[Any]:
+    return database.execute(
+        "SELECT slot_name, plugin, slot_type, database, temporary, two_phase FROM pg_replication_slots"
+        " WHERE slot_name = %s",
+        [slot],
+    )
 
 
 @pytest.fixture
@@ -116,12 +130,12 @@ def test_publication_slot_and_schema_are_made_in_this_order(setup: Setup) -> Non
     publication, slot, schema = result.stdout.splitlines()
     assert publication == "publication orders_outbox: created for public.outbox"
     assert slot.startswith(f"slot {setup.slot}: created, confirmed up to ")
-    assert schema == "schema cdc_relay: created, version 3"
+    assert schema == "schema cdc_relay: created, version 4"
     made = setup.catalog()
     assert made["publications"] == [("orders_outbox", False, True, False, False, False, True)]
     assert made["members"] == [("orders_outbox", "outbox", None, None)]
     assert made["slot"] == [(setup.slot, "pgoutput", "logical", setup.database.name, False, False)]
-    assert made["versions"] == [(3,)]
+    assert made["versions"] == [(3,), (4,)]
 
 
 def test_a_second_run_changes_nothing_and_says_so(setup: Setup) -> None:
@@ -143,6 +157,29 @@ def test_a_missing_part_is_made_and_the_others_left(setup: Setup) -> None:
     assert "schema cdc_relay: created" in result.stdout
     assert result.stdout.count("already there") == 2
     assert setup.catalog() == complete
+
+
+def test_a_schema_of_the_version_before_is_brought_up_to_date(setup: Setup) -> None:
+    run_script(setup, "003_schema.sql")
+    setup.database.execute("UPDATE cdc_relay.schema_version SET applied_at = '2020-01-01'")
+    assert "schema cdc_relay: brought up to date, version 4" in setup().stdout
+    migrated = setup.catalog()
+    assert setup.database.execute("SELECT version FROM cdc_relay.schema_version WHERE applied_at < '2021-01-01'") == [
+        (3,)
+    ]
+    setup.database.execute("DROP SCHEMA cdc_relay CASCADE")
+    setup()
+    assert setup.catalog() == migrated
+
+
+def test_what_is_parked_survives_another_setup(setup: Setup) -> None:
+    setup()
+    with closing(open_lot(setup.database.dsn())) as lot:
+        lot.park([make_entry(1)])
+        setup()
+        setup.database.execute("DELETE FROM cdc_relay.schema_version WHERE version = 4")
+        assert "brought up to date" in setup().stdout
+        assert lot.survey().live_count == 1
 
 
 def test_several_tables_are_in_one_publication(setup: Setup) -> None:
@@ -174,6 +211,62 @@ def test_setups_at_the_same_time_make_everything_once(setup: Setup) -> None:
         thread.join()
     assert len(outputs) == 4
     assert sum(": created" in line for lines in outputs for line in lines) == 3
+
+
+# --- a lot elsewhere
+
+
+@pytest.fixture
+def elsewhere(postgres: PostgresServer) -> Iterator[Database]:
+    other = Database(postgres)
+    yield other
+    other.drop()
+
+
+def has_schema(database: Database) -> bool:
+    return bool(database.execute("SELECT 1 FROM pg_namespace WHERE nspname = 'cdc_relay'"))
+
+
+def open_lot(dsn: str) -> PostgresLot:
+    lot = PostgresLot(dsn, slot="orders", limit_records=10, limit_bytes=1_000, policies={})
+    lot.open()
+    return lot
+
+
+def test_the_schema_is_made_where_the_lot_is_and_nothing_else(setup: Setup, elsewhere: Database) -> None:
+    setup.parking_dsn = elsewhere.dsn()
+    result = setup()
+    assert result.exit_code == 0, result.exception
+    assert f"schema cdc_relay: created, version 4, in database {elsewhere.name} of parking.dsn" in result.stdout
+    assert not has_schema(setup.database)
+    made = read_catalog(elsewhere, setup.slot)
+    assert (made["publications"], made["members"]) == ([], [])
+    assert setup.slots() == [(setup.slot, "pgoutput", "logical", setup.database.name, False, False)]
+    open_lot(elsewhere.dsn()).close()
+    assert setup().stdout.count("already there") == 3
+
+
+def test_a_lot_elsewhere_that_is_away_or_refuses_names_its_setting(setup: Setup, elsewhere: Database) -> None:
+    setup.parking_dsn = elsewhere.dsn(port=1)
+    assert "parking.dsn" in setup.refused(AwayError)
+    setup.parking_dsn = elsewhere.dsn(elsewhere.create_role())
+    assert "the role of parking.dsn" in setup.refused()
+
+
+def test_printed_script_asks_where_the_lot_is_and_makes_it_there(
+    setup: Setup, elsewhere: Database, tmp_path: Path
+) -> None:
+    setup.parking_dsn = elsewhere.dsn(password="hunter2secret")
+    script = tmp_path / "setup.sql"
+    script.write_text(setup("--print").stdout, encoding="utf-8")
+    assert "hunter2secret" not in script.read_text(encoding="utf-8")
+    server = setup.database.server
+    with pytest.raises(Exception, match="psql"):
+        server.psql("-f", str(script), dbname=setup.database.name)
+    assert setup.database.slot_names() == []
+    server.psql("-v", f"parking={elsewhere.dsn()}", "-f", str(script), dbname=setup.database.name)
+    assert (has_schema(setup.database), has_schema(elsewhere)) == (False, True)
+    assert setup().stdout.count("already there") == 3
 
 
 # --- names
@@ -560,6 +653,7 @@ def test_scripts_by_hand_make_the_same_catalog_as_setup(setup: Setup) -> None:
             run_script(setup, "001_publication.sql", f"table={table}", f"publication={setup.publication}")
         run_script(setup, "002_slot.sql", f"slot={setup.slot}")
         run_script(setup, "003_schema.sql")
+        run_script(setup, "004_parking.sql")
         assert setup.catalog() == by_setup
 
 
@@ -627,6 +721,28 @@ def test_the_documented_role_reads_the_slot_without_rights_on_the_table(setup: S
         line.finish()
     with pytest.raises(psycopg.errors.InsufficientPrivilege), setup.database.connect(user=documented_role) as conn:
         conn.execute("SELECT FROM closed.outbox")
+
+
+def test_the_documented_role_may_use_the_lot_and_delete_nothing(setup: Setup, documented_role: str) -> None:
+    with closing(open_lot(setup.database.dsn(documented_role))) as lot:
+        lot.take_over(0)
+        lot.park([make_entry(1)])
+        assert len(due(lot)) == 1
+        lot.end_run()
+    with pytest.raises(psycopg.errors.InsufficientPrivilege), setup.database.connect(user=documented_role) as conn:
+        conn.execute("DELETE FROM cdc_relay.parked_records")
+
+
+def test_the_documented_person_on_call_may_change_the_lot(setup: Setup) -> None:
+    assert setup().exit_code == 0
+    role = setup.database.create_role("NOLOGIN")
+    statements = [each for each in documented_sql("## dlq").split(";\n") if not each.startswith("CREATE ROLE")]
+    for statement in statements:
+        setup.database.execute(re.sub(r"\bon_call\b", role, re.sub(r"\borders\b", setup.database.name, statement)))
+    setup.database.execute(f"ALTER ROLE {role} LOGIN")
+    with setup.database.connect(user=role) as conn:
+        conn.execute("SELECT FROM cdc_relay.dead_letters")
+        conn.execute("UPDATE cdc_relay.parked_records SET status = 'discarded'")
 
 
 def test_the_documented_owner_may_run_setup(setup: Setup) -> None:

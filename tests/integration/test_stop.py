@@ -234,7 +234,7 @@ def test_a_stop_that_cannot_drain_exits_1_and_says_how_many_will_come_again(
 ) -> None:
     _, relay, _ = stuck
     assert relay.stop(timeout=20) == 1
-    assert "stopped with 3 records unacknowledged after 2 s: they will be published again" in relay.stderr
+    assert "stopped with 3 records unsettled after 2 s: they will be published again" in relay.stderr
     assert "what to do: nothing is lost" in relay.stderr
     assert "Traceback" not in relay.stderr
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
 
-from cdc_relay.model import Failure, Record, Ticket
-from cdc_relay.sinks.sink import Reports
+from cdc_relay.bell import Bell
+from cdc_relay.errors import AwayError, SinkError
+from cdc_relay.model import Failure, Record
+from cdc_relay.sinks.sink import Emptied, Reject, Reports, Slip
 from cdc_relay.stop import Stop
 
 __all__ = ["FakeChecks", "FakeClock", "FakeSink", "FakeStream", "Status"]
@@ -50,7 +53,7 @@ class FakeStream:
         if reply_requested and self._answer is not None:
             self.frames.append(self._answer)
 
-    def wait(self, timeout_seconds: float, stop: Stop | None = None) -> None:
+    def wait(self, timeout_seconds: float, *others: Stop | Bell) -> None:
         self._clock.now += timeout_seconds
 
     def close(self) -> None:
@@ -58,37 +61,98 @@ class FakeStream:
 
 
 class FakeSink:
-    """Acknowledges when told to, or at once with `eager`."""
+    """Acknowledges when told to, or at once with `eager`; rejects what `verdict` finds a failure for.
+
+    `open` are the slips that are out, in the order in which they were handed out.
+    """
 
     def __init__(self, clock: FakeClock, *, eager: bool = False) -> None:
         self.error = ""
         self.eager = eager
+        self.verdict: Callable[[Record], Failure | None] = lambda record: None
         self.published: list[Record] = []
-        self.open: list[Ticket] = []
-        self.failed: list[tuple[Ticket, Failure]] = []
+        self.alone: list[Record] = []  # those of them that travelled alone
+        self.open: list[Slip] = []
+        self.failed: list[Reject] = []
+        self.sick_topics: dict[str, Failure] = {}
+        self.away = ""  # why the probes get no answer
+        self.broken = ""  # why every call but reset() fails
+        self._delivered: list[Slip] = []
+        self._records: dict[int, tuple[Record, bool]] = {}  # by id() of the slip
         self._clock = clock
 
-    def publish(self, record: Record, ticket: Ticket) -> None:
-        self.published.append(record)
-        self.open.append(ticket)
+    def publish(self, record: Record, slip: Slip) -> None:
+        self._hand_out(record, slip, is_alone=False)
+
+    def publish_alone(self, record: Record, slip: Slip) -> None:
+        self._hand_out(record, slip, is_alone=True)
+        self.alone.append(record)
+
+    def reject(self, slip: Slip, failure: Failure) -> None:
+        """The next look brings this verdict."""
+        self.open = [each for each in self.open if each is not slip]
+        record, is_alone = self._records.pop(id(slip))
+        self.failed.append(Reject(slip, record, failure, is_alone))
+
+    def acknowledge(self, slip: Slip) -> None:
+        """The next look brings it as delivered."""
+        self.open = [each for each in self.open if each is not slip]
+        del self._records[id(slip)]
+        self._delivered.append(slip)
 
     def poll(self, timeout_seconds: float) -> Reports:
         self._clock.now += timeout_seconds
-        delivered, self.open = (self.open, []) if self.eager else ([], self.open)
-        failed, self.failed = self.failed, []
-        return Reports(delivered, failed)
+        return self._report()
 
     def flush(self, timeout_seconds: float) -> Reports:
         return self.poll(timeout_seconds)
 
+    def empty(self) -> Emptied:
+        reports = self._report()
+        purged = [(slip, self._records[id(slip)][0]) for slip in self.open]
+        self._forget()
+        return Emptied(reports, purged)
+
     def reset(self) -> None:
-        self.open = []
+        self.broken = ""
+        self._forget()
 
     def probe(self) -> None:
-        return None
+        if self.away:
+            raise AwayError(self.away)
+
+    def probe_topic(self, topic: str) -> Failure | None:
+        self.probe()
+        return self.sick_topics.get(topic)
 
     def close(self) -> None:
         return None
+
+    def _hand_out(self, record: Record, slip: Slip, *, is_alone: bool) -> None:
+        self._fail_if_broken()
+        self.published.append(record)
+        self.open.append(slip)
+        self._records[id(slip)] = record, is_alone
+
+    def _report(self) -> Reports:
+        self._fail_if_broken()
+        for slip in list(self.open):
+            failure = self.verdict(self._records[id(slip)][0])
+            if failure is not None:
+                self.reject(slip, failure)
+            elif self.eager:
+                self.acknowledge(slip)
+        reports = Reports(self._delivered, self.failed)
+        self._delivered, self.failed = [], []
+        return reports
+
+    def _fail_if_broken(self) -> None:
+        if self.broken:
+            raise SinkError(self.broken)
+
+    def _forget(self) -> None:
+        self.open, self.failed, self._delivered = [], [], []
+        self._records.clear()
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,15 @@ source:
   slot: orders
   publication: '"My Pub"'
 sink: {kafka: {bootstrap.servers: 'k:1', linger.ms: 5, sasl.password: s3cret, client.id: '$${x}', log.queue: off}}
-outboxes: [{table: 'sales."Order.Outbox"'}]
+outboxes:
+  - table: 'sales."Order.Outbox"'
+    columns: {tenant: '"Tenant"'}
+    routes:
+      - {name: eu, when: {'"Region"': eu}, topic: 'a.{"Kind"}', ordering: strict, retry: {base: 1.5s, jitter: 0.00001}}
+      - topic: rest
+  - table: events
+delivery: {retry: {preset: aggressive}}
+parking: {dsn: 'postgresql://lot@db/lot', limit: {records: 7}, dead_letter_topic: dead}
 http: {listen: off}
 """
 

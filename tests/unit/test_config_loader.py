@@ -71,7 +71,8 @@ def test_an_unknown_key_is_named_with_its_line_and_the_nearest_one() -> None:
 
 def test_an_attribute_name_is_no_key() -> None:
     assert _problems(_GOOD + "delivery: {drain_seconds: 3}\n") == [
-        "relay.yaml:10: delivery.drain_seconds: unknown key; known here: window, drain, release_line_after"
+        "relay.yaml:10: delivery.drain_seconds: unknown key; known here: window, retry, ordering, on_dead,"
+        " partial_outage_after, drain, release_line_after"
     ]
 
 
@@ -147,6 +148,25 @@ htpp: {}
         (_GOOD.split("outboxes")[0], "relay.yaml:1: outboxes: missing; it is required"),
         (_GOOD + "  - table: outbox\n", "relay.yaml:10: outboxes[1].table: the same table as outboxes[0]"),
         (_GOOD + "delivery: {drain: 61m}\n", "relay.yaml:10: delivery.drain: must be between 0s and 1h"),
+        (_GOOD + "parking: {limits: {}}\n", "relay.yaml:10: parking.limits: unknown key; did you mean 'limit'?"),
+        (
+            _GOOD + "    routes:\n      - topic: a\n        orderin: strict\n",
+            "relay.yaml:12: outboxes[0].routes[0].orderin: unknown key; did you mean 'ordering'?",
+        ),
+        (
+            _GOOD + "    routes:\n      - topic: a\n        on_dead: hold\n",
+            "relay.yaml:12: outboxes[0].routes[0].on_dead: hold needs ordering: strict",
+        ),
+        (
+            _GOOD + "    routes:\n      - topic: a\n        retry: {base: 1h}\n",
+            "relay.yaml:12: outboxes[0].routes[0].retry: base is longer than max, which is 30m here; set max too",
+        ),
+        (
+            _GOOD + "    routes:\n      - topic: a\n        when:\n          kind: [a, b]\n",
+            "relay.yaml:13: outboxes[0].routes[0].when.kind: expected one text, found a list",
+        ),
+        (_GOOD + "    routes: []\n", "relay.yaml:10: outboxes[0].routes: at least one route is needed"),
+        (_GOOD + "    routes: [{name: a}]\n", "relay.yaml:10: outboxes[0].routes[0].topic: missing; it is required"),
     ],
 )
 def test_what_is_wrong_is_said_once_with_its_line(text: str, problem: str) -> None:
@@ -157,12 +177,10 @@ def test_what_is_wrong_is_said_once_with_its_line(text: str, problem: str) -> No
 @pytest.mark.parametrize(
     ("addition", "key"),
     [
-        ("    routes: [{topic: a}]\n", "outboxes[0].routes"),
-        ("    columns: {tenant: t}\n", "outboxes[0].columns.tenant"),
-        ("delivery: {retry: {preset: standard}}\n", "delivery.retry"),
-        ("delivery: {ordering: strict}\n", "delivery.ordering"),
-        ("delivery: {on_dead: hold}\n", "delivery.on_dead"),
-        ("parking: {}\n", "parking"),
+        ("    columns: {headers: h}\n", "outboxes[0].columns.headers"),
+        ("    columns: {partition: p}\n", "outboxes[0].columns.partition"),
+        ("    routes: [{topic: a, envelope: raw}]\n", "outboxes[0].routes[0].envelope"),
+        ("    routes: [{topic: a, drop: true}]\n", "outboxes[0].routes[0].drop"),
     ],
 )
 def test_a_planned_key_says_what_happens_instead(addition: str, key: str) -> None:
@@ -195,7 +213,8 @@ def test_garbage_is_a_configuration_error_and_nothing_else(text: str) -> None:
     assert _problems(text)
 
 
-_KEYS = st.sampled_from(["source", "sink", "kafka", "outboxes", "delivery", "http", "dsn", "slot", "table", "listen"])
+_PLAIN_KEYS = ["source", "sink", "kafka", "outboxes", "delivery", "http", "dsn", "slot", "table", "listen"]
+_KEYS = st.sampled_from([*_PLAIN_KEYS, "routes", "when", "topic", "retry", "parking", "limit", "ordering", "on_dead"])
 _TREES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
     lambda below: st.lists(below, max_size=3) | st.dictionaries(_KEYS | st.text(), below, max_size=4),
@@ -216,4 +235,4 @@ def test_every_ready_example_loads(example: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_the_ready_examples_are_there() -> None:
-    assert {example.name for example in _EXAMPLES} >= {"minimal.yaml", "debezium-compatible.yaml"}
+    assert {example.name for example in _EXAMPLES} >= {"minimal.yaml", "debezium-compatible.yaml", "routes.yaml"}

@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pytest
-from pydantic import SecretStr, ValidationError
+from pydantic import BaseModel, SecretStr, ValidationError
 
 from cdc_relay import config
 from cdc_relay.config import (
     ColumnsConfig,
     DeliveryConfig,
     HttpConfig,
+    LimitConfig,
     OutboxConfig,
+    ParkingConfig,
     RelayConfig,
+    RetryConfig,
+    RouteConfig,
     SinkConfig,
     SourceConfig,
     TableName,
     WindowConfig,
+    policy_of,
+    retry_of,
 )
+from cdc_relay.model import Policy, Retry
 
 _DSN = "postgresql://relay:s3cret@db/orders"
 
@@ -38,6 +47,12 @@ def test_the_defaults_are_those_of_the_documentation() -> None:
     )
     assert made.outboxes[0].table == TableName("public", "outbox")
     assert made.outboxes[0].columns == ColumnsConfig(id="id", key="aggregateid", type="type", payload="payload")
+    assert made.outboxes[0].columns.scheduled_at is None
+    assert made.delivery.partial_outage_after_seconds == 30
+    assert retry_of(made.delivery) == Retry(base_seconds=5, max_seconds=1800, jitter=0.1, max_retries=5)
+    assert (made.delivery.ordering, made.delivery.on_dead) == ("relaxed", "continue")
+    assert (made.parking.dsn, made.parking.dead_letter_topic) == (None, None)
+    assert (made.parking.limit.records, made.parking.limit.bytes) == (100_000, 1 << 30)
     assert made.http.address == ("127.0.0.1", 9464)
 
 
@@ -113,13 +128,115 @@ def test_what_is_no_address_is_refused(listen: object) -> None:
         (DeliveryConfig, {"drain": float("nan")}),
         (DeliveryConfig, {"release_line_after": "0s"}),
         (DeliveryConfig, {"surprise": "1"}),
+        (DeliveryConfig, {"partial_outage_after": "0s"}),
+        (DeliveryConfig, {"ordering": "loose"}),
+        (DeliveryConfig, {"ordering": None}),
+        (DeliveryConfig, {"on_dead": "stop", "ordering": "strict"}),
+        (DeliveryConfig, {"on_dead": "hold"}),
+        (RetryConfig, {"preset": "gentle"}),
+        (RetryConfig, {"base": "0s"}),
+        (RetryConfig, {"base": "5"}),
+        (RetryConfig, {"max": "169h"}),
+        (RetryConfig, {"jitter": "1.1"}),
+        (RetryConfig, {"jitter": "-0.1"}),
+        (RetryConfig, {"jitter": True}),
+        (RetryConfig, {"jitter": float("nan")}),
+        (RetryConfig, {"max_retries": "1001"}),
+        (LimitConfig, {"records": 0}),
+        (LimitConfig, {"bytes": 0}),
+        (ParkingConfig, {"dead_letter_topic": "a b"}),
+        (ParkingConfig, {"dead_letter_topic": ".."}),
+        (ParkingConfig, {"dead_letter_topic": "a" * 250}),
+        (ParkingConfig, {"dead_letter_topic": "{kind}"}),
+        (ParkingConfig, {"dsn": "nonsense"}),
+        (ParkingConfig, {"password": "p"}),
+        (ParkingConfig, {"dsn": "postgresql://u:p@db/lot", "password": "p"}),
+        (RouteConfig, {"topic": "a", "name": ""}),
+        (RouteConfig, {"topic": "a", "when": ["x"]}),
+        (RouteConfig, {"topic": "a", "when": {"a b": "x"}}),
+        (RouteConfig, {"topic": "a", "when": {"a": True}}),
+        (RouteConfig, {"topic": "a", "when": {"a": "x", "A": "y"}}),
     ],
 )
-def test_what_is_out_of_range_or_unknown_is_refused(
-    section: type[WindowConfig | DeliveryConfig], values: dict[str, object]
-) -> None:
+def test_what_is_out_of_range_or_unknown_is_refused(section: type[BaseModel], values: dict[str, object]) -> None:
     with pytest.raises(ValidationError):
         section.model_validate(values)
+
+
+# --- routes
+
+
+@pytest.mark.parametrize(
+    "topic", ["", ".", "..", "a b", "a/b", "a" * 250, "{", "a{}", "ä.{kind}", "{payload.id}", "{a b}"]
+)
+def test_a_topic_that_no_row_could_make_legal_is_refused(topic: str) -> None:
+    with pytest.raises(ValidationError):
+        RouteConfig.model_validate({"topic": topic})
+
+
+@pytest.mark.parametrize("topic", ["orders.v1", "{kind}", ".{kind}", "a.{kind}_{region}-b", '{"Kind"}'])
+def test_a_topic_is_shown_as_it_was_written(topic: str) -> None:
+    assert RouteConfig.model_validate({"topic": topic}).model_dump(by_alias=True)["topic"] == topic
+
+
+def test_columns_of_routes_are_sql_identifiers() -> None:
+    route = RouteConfig.model_validate({"topic": '{Kind}.{"Kind"}', "when": {"Kind": "", '"Region"': "7"}})
+    assert route.topic.columns == ("kind", "Kind")
+    assert route.when == {"kind": "", "Region": "7"}
+    assert route.model_dump(by_alias=True)["when"] == {"kind": "", '"Region"': "7"}
+
+
+def _policy(route: Mapping[str, object], delivery: Mapping[str, object]) -> Policy:
+    made = RelayConfig.model_validate(
+        {
+            "source": {"dsn": _DSN, "slot": "s", "publication": "p"},
+            "sink": {"kafka": {"bootstrap.servers": "k:1"}},
+            "outboxes": [{"table": "outbox", "routes": [{"topic": "a", **route}]}],
+            "delivery": delivery,
+        }
+    )
+    return policy_of(made.outboxes[0].routes[0], made.delivery, name="a")
+
+
+def test_a_route_has_what_delivery_says() -> None:
+    delivery = {"ordering": "strict", "on_dead": "hold", "retry": {"preset": "aggressive", "base": "2s"}}
+    assert _policy({}, delivery) == Policy("a", strict=True, hold_dead=True, retry=Retry(2.0, 300.0, 0.2, 3))
+
+
+def test_a_route_s_own_values_win_one_by_one() -> None:
+    delivery = {"ordering": "strict", "on_dead": "hold", "retry": {"base": "2s", "max_retries": "9"}}
+    own = {"on_dead": "continue", "retry": {"max": "1m", "jitter": "0"}}
+    assert _policy(own, delivery) == Policy("a", strict=True, hold_dead=False, retry=Retry(2.0, 60.0, 0.0, 9))
+
+
+def test_a_route_s_preset_starts_anew() -> None:
+    delivery = {"retry": {"base": "2s", "max_retries": "9"}}
+    assert _policy({"retry": {"preset": "aggressive"}}, delivery).retry == Retry(1.0, 300.0, 0.2, 3)
+
+
+def test_a_relaxed_route_holds_nothing() -> None:
+    policy = _policy({"ordering": "relaxed"}, {"ordering": "strict", "on_dead": "hold"})
+    assert (policy.strict, policy.hold_dead) == (False, False)
+
+
+def test_a_strict_route_may_hold_where_delivery_is_relaxed() -> None:
+    policy = _policy({"ordering": "strict", "on_dead": "hold"}, {})
+    assert (policy.strict, policy.hold_dead) == (True, True)
+
+
+@pytest.mark.parametrize(
+    ("route", "delivery"),
+    [
+        ({"on_dead": "hold"}, {}),
+        ({"on_dead": "hold", "ordering": "relaxed"}, {"ordering": "strict"}),
+        ({"retry": {"max": "1s"}}, {}),
+        ({"retry": {"base": "6m"}}, {"retry": {"preset": "aggressive"}}),
+        ({}, {"retry": {"base": "1h"}}),
+    ],
+)
+def test_what_cannot_hold_together_is_refused(route: dict[str, object], delivery: dict[str, object]) -> None:
+    with pytest.raises(ValidationError):
+        _policy(route, delivery)
 
 
 def test_the_public_names_exist() -> None:

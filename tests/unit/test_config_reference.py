@@ -17,7 +17,7 @@ def test_the_reference_in_docs_is_the_generated_one() -> None:
 
 def test_every_key_of_the_reference_has_type_and_reason() -> None:
     rows = [line.split(" | ") for line in reference().split("## Properties")[0].splitlines() if line.startswith("| `")]
-    assert len(rows) == 16
+    assert len(rows) == 42
     assert all(row[1].strip() and len(row[-1]) > 10 for row in rows)
 
 
@@ -26,7 +26,9 @@ def test_the_schema_speaks_the_spelling_of_the_file() -> None:
     delivery = schema["$defs"]["DeliveryConfig"]["properties"]
     assert schema["required"] == ["source", "sink", "outboxes"]
     assert schema["additionalProperties"] is False
-    assert sorted(delivery) == ["drain", "release_line_after", "window"]
+    keys = ["drain", "on_dead", "ordering", "partial_outage_after", "release_line_after", "retry", "window"]
+    assert sorted(delivery) == keys
+    assert schema["$defs"]["DeliveryRetryConfig"]["properties"]["preset"]["default"] == "standard"
     assert delivery["drain"]["default"] == "30s"
     assert schema["$defs"]["WindowConfig"]["properties"]["bytes"]["default"] == "32MiB"
 
@@ -44,6 +46,16 @@ def test_patterns_let_a_reference_pass() -> None:
     assert re.search(drain, "500ms")
     assert re.search(drain, "${DRAIN}")
     assert not re.search(drain, "30")
+
+
+def test_the_schema_lets_no_key_be_null() -> None:
+    assert "'null'" not in str(json_schema())
+    jitter = json_schema()["$defs"]["RetryConfig"]["properties"]["jitter"]
+    assert jitter["type"] == ["number", "string"]
+
+
+def test_a_key_that_may_be_left_out_has_its_range_and_unit_in_the_reference() -> None:
+    assert "| `delivery.retry.base` | duration | none | ms, s, m, h | 10ms … 168h |" in reference()
 
 
 def test_the_models_know_no_key_twice() -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 import yaml
+from pydantic import SecretStr
 
-from cdc_relay.config import RelayConfig, hide
+from cdc_relay.config import ParkingConfig, RelayConfig, hide
 from cdc_relay.config.secrets import is_secret
 
 _SECRETS = {
@@ -44,6 +45,17 @@ def test_the_password_beside_the_dsn_is_not_shown() -> None:
     assert "s3cret" not in str(shown)
 
 
+def test_the_lot_s_own_secrets_are_not_shown() -> None:
+    source = _config("postgresql://relay@db/orders")
+    inside = source.model_copy(update={"parking": ParkingConfig(dsn="postgresql://lot:s3cret@db/lot")})
+    beside = source.model_copy(
+        update={"parking": ParkingConfig(dsn="postgresql://lot@db/lot", password=SecretStr("s3cret"))}
+    )
+    assert hide(inside)["parking"]["dsn"] == "postgresql://lot:***@db/lot"
+    assert hide(beside)["parking"]["password"] == "***"
+    assert "s3cret" not in str([hide(inside), hide(beside), inside, beside])
+
+
 def test_everything_else_is_shown_in_the_spelling_of_the_file() -> None:
     shown = hide(_config("postgresql://relay@db/orders"))
     assert "password" not in shown["source"]
@@ -53,13 +65,19 @@ def test_everything_else_is_shown_in_the_spelling_of_the_file() -> None:
         {
             "table": 'public."Order.Outbox"',
             "columns": {"id": "id", "key": '"aggregateId"', "type": "type", "payload": "payload"},
+            "routes": [{"when": {}, "topic": "outbox.event.{aggregatetype}", "retry": {}}],
         }
     ]
     assert shown["delivery"] == {
         "window": {"records": 20000, "bytes": "32MiB"},
+        "retry": {"preset": "standard"},
+        "ordering": "relaxed",
+        "on_dead": "continue",
+        "partial_outage_after": "30s",
         "drain": "30s",
         "release_line_after": "60s",
     }
+    assert shown["parking"] == {"limit": {"records": 100000, "bytes": "1GiB"}}
     assert shown["http"] == {"listen": "127.0.0.1:9464"}
 
 

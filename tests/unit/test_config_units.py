@@ -1,4 +1,4 @@
-"""Durations, sizes and counts: one spelling, one value."""
+"""Durations, sizes, counts and shares: one spelling, one value."""
 
 from __future__ import annotations
 
@@ -6,7 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cdc_relay.config.units import format_duration, format_size, parse_count, parse_duration, parse_size
+from cdc_relay.config.units import (
+    format_duration,
+    format_share,
+    format_size,
+    parse_count,
+    parse_duration,
+    parse_share,
+    parse_size,
+)
 
 
 @pytest.mark.parametrize(
@@ -64,9 +72,20 @@ def test_what_is_no_plain_whole_number_is_no_count(text: object) -> None:
         parse_count(text)
 
 
+@given(st.floats(0, 1))
+def test_every_share_reads_back_as_it_was_shown(share: float) -> None:
+    assert parse_share(format_share(share)) == parse_share(repr(share)) == parse_share(share) == share
+
+
+@pytest.mark.parametrize("text", ["", "10%", "-0.1", ".5", "1e3", "nan", "some", True, None])
+def test_what_is_no_plain_number_is_no_share(text: object) -> None:
+    with pytest.raises(ValueError, match="expected a share"):
+        parse_share(text)
+
+
 @given(st.text())
 def test_garbage_is_a_value_or_a_value_error(text: str) -> None:
-    for parse in (parse_duration, parse_size, parse_count):
+    for parse in (parse_duration, parse_size, parse_count, parse_share):
         try:
             parse(text)
         except ValueError as exc:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 import socket
 import threading
 from collections.abc import Iterator
@@ -9,6 +10,7 @@ from concurrent.futures import Future
 
 import pytest
 
+from cdc_relay.bell import Bell
 from cdc_relay.errors import AwayError
 from cdc_relay.helper import Helper
 
@@ -192,4 +194,42 @@ def test_a_look_that_fails_does_not_end_the_helper() -> None:
     assert helper.submit(lambda: "done").result(timeout=10) == "done"
     watched.there.send(b"!")
     assert helper.submit(lambda: "again").result(timeout=10) == "again"
+    helper.close()
+
+
+def test_a_bell_tells_when_a_job_is_done() -> None:
+    bell = Bell()
+    helper = Helper(Silence(), bell=bell)
+    future = helper.submit(lambda: "done")
+    select.select([bell.fileno()], [], [], PATIENCE)
+    assert future.done()
+    helper.close()
+
+
+def test_a_bell_tells_of_a_job_that_failed() -> None:
+    bell = Bell()
+    helper = Helper(Silence(), bell=bell)
+    future = helper.submit(lambda: 1 / 0)
+    select.select([bell.fileno()], [], [], PATIENCE)
+    assert isinstance(future.exception(0), ZeroDivisionError)
+    helper.close()
+
+
+def test_a_bell_tells_of_what_a_watched_connection_said(connection: Connection) -> None:
+    bell = Bell()
+    helper = Helper(connection, bell=bell)
+    connection.there.send(b"notification")
+    assert select.select([bell.fileno()], [], [], PATIENCE)[0]
+    assert connection.heard == [b"notification"]
+    helper.close()
+
+
+def test_each_of_several_connections_is_watched() -> None:
+    first, second = Connection(), Connection()
+    helper = Helper(first, second)
+    second.there.send(b"two")
+    assert second.looked.acquire(timeout=PATIENCE)
+    first.there.send(b"one")
+    assert first.looked.acquire(timeout=PATIENCE)
+    assert (first.heard, second.heard) == ([b"one"], [b"two"])
     helper.close()

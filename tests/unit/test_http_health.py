@@ -102,6 +102,8 @@ def test_body_has_the_fields_that_probes_read() -> None:
         "open_bytes": 700,
         "slot_lag_bytes": 1234,
         "sink_error": "",
+        "closed_topics": [],
+        "dead_records": None,
     }
 
 

@@ -7,6 +7,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from cdc_relay import __version__
 from cdc_relay.http.metrics import build_registry
+from cdc_relay.parking.entry import Status, Survey
 from cdc_relay.stats import State, Stats
 
 
@@ -22,6 +23,9 @@ def filled_stats() -> Stats:
     stats.published_count, stats.published_bytes, stats.transaction_count = 10, 2_000, 4
     stats.ignored_count, stats.reconnect_count = 3, 2
     stats.open_record_count, stats.open_bytes, stats.slot_lag_bytes = 5, 500, 4_096
+    stats.parked_count, stats.republished_count, stats.dead_count = 9, 6, 1
+    stats.closed_topics = ("orders", "bills")
+    stats.lot = Survey(counts={Status.RETRYING: 2, Status.BEHIND: 4, Status.DEAD: 1}, oldest_seconds=70.5)
     return stats
 
 
@@ -37,7 +41,23 @@ def test_every_number_of_stats_is_exposed_under_its_name() -> None:
         "outbox_in_flight_records": 5,
         "outbox_in_flight_bytes": 500,
         "outbox_slot_lag_bytes": 4_096,
+        "outbox_parked_total": 9,
+        "outbox_republished_total": 6,
+        "outbox_dead_total": 1,
+        "outbox_closed_topics": 2,
+        "outbox_lot_oldest_seconds": 70.5,
+        "outbox_backlog_gauge": 5 + 2 + 4,
     }
+
+
+def test_the_lot_is_shown_by_status_with_its_zeros() -> None:
+    samples = read_samples(filled_stats())
+    lot = {labels[0]: value for (name, *labels), value in samples.items() if name == "outbox_lot_records"}
+    assert lot == {"retrying": 2, "behind": 4, "scheduled": 0, "dead": 1}
+
+
+def test_the_lot_is_absent_until_known() -> None:
+    assert not [key for key in read_samples(Stats()) if key[0] in ("outbox_lot_records", "outbox_backlog_gauge")]
 
 
 def test_slot_lag_is_absent_until_known() -> None:

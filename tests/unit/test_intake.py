@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from cdc_relay.delivery.intake import Intake
+from cdc_relay.delivery.intake import Intake, Routed
 from cdc_relay.delivery.window import Window
 from cdc_relay.errors import DecodeError, LedgerError
-from cdc_relay.model import Failure, Record
+from cdc_relay.model import Record, Scheduled, Ticket, Unroutable
 from cdc_relay.routing.router import Outbox, Router
 from tests.unit import frames
 
@@ -15,11 +17,11 @@ OUTBOX = Outbox("public", "outbox", "public.outbox", "id", "aggregateid", "type"
 ROW = (b"e1", b"order", b"k1", b"Placed", b'{"n": 1.10}')
 
 
-def make_intake() -> Intake:
-    return Intake(Router([OUTBOX]), Window(record_limit=10, byte_limit=1000))
+def make_intake(outbox: Outbox = OUTBOX) -> Intake:
+    return Intake(Router([outbox], now_us=lambda: 0), Window(record_limit=10, byte_limit=1000))
 
 
-def feed(intake: Intake, *stream: bytes) -> list[tuple[Record | Failure, object]]:
+def feed(intake: Intake, *stream: bytes) -> list[tuple[Routed, Ticket]]:
     return [outcome for frame in stream if (outcome := intake.take(frame)) is not None]
 
 
@@ -63,10 +65,39 @@ def test_a_relation_that_is_no_outbox_is_ignored_and_counted() -> None:
 def test_a_row_without_a_route_is_an_open_failure() -> None:
     intake = make_intake()
     row = (b"e1", None, b"k1", b"Placed", b"{}")
-    [(failure, ticket)] = feed(intake, frames.begin(90), frames.relation(), frames.insert(*row), frames.commit(100))
-    assert isinstance(failure, Failure)
+    [(unroutable, ticket)] = feed(intake, frames.begin(90), frames.relation(), frames.insert(*row), frames.commit(100))
+    assert isinstance(unroutable, Unroutable)
     assert "e1" in str(ticket)
+    assert (ticket.topic, ticket.headers, ticket.event) == ("", [], (b"e1", b"Placed"))
     assert intake.ledger.safe_lsn == 0
+
+
+def test_the_window_counts_an_unroutable_row_whole() -> None:
+    intake = make_intake()
+    row = (b"e1", None, b"k1", b"Placed", b"{}")
+    [(_, ticket)] = feed(intake, frames.begin(90), frames.relation(), frames.insert(*row), frames.commit(100))
+    assert ticket.size_bytes == intake.window.byte_count == len(b"e1k1Placed{}")
+    intake.settle(ticket)
+    assert (intake.window.byte_count, intake.ledger.safe_lsn) == (0, 100)
+
+
+def test_a_ticket_tells_what_parking_needs() -> None:
+    [(record, ticket)] = feed(make_intake(), frames.begin(90), frames.relation(), frames.insert(*ROW))
+    assert isinstance(record, Record)
+    assert ticket.identity == ("public.outbox", 90, 0, frames.EPOCH_US)
+    assert (ticket.origin.event_fields, ticket.event) == (("id", "type"), (b"e1", b"Placed"))
+    assert ticket[5:] == (record.headers, "outbox.event.order", record.policy)
+    assert ticket.size_bytes == record.size_bytes
+
+
+def test_a_scheduled_row_is_open_like_any_other() -> None:
+    intake = make_intake(replace(OUTBOX, schedule_column="due"))
+    described = frames.relation(columns=(*frames.OUTBOX_COLUMNS, "due"))
+    row = (*ROW, b"2030-01-01 00:00:00+00")
+    [(scheduled, ticket)] = feed(intake, frames.begin(90), described, frames.insert(*row))
+    assert isinstance(scheduled, Scheduled)
+    assert (ticket.topic, ticket.size_bytes) == (scheduled.record.topic, scheduled.record.size_bytes)
+    assert intake.window.record_count == 1
 
 
 def test_columns_may_change_in_the_middle_of_the_stream() -> None:
@@ -82,7 +113,7 @@ def test_columns_may_change_in_the_middle_of_the_stream() -> None:
         frames.insert(*row),
     )
     assert isinstance(record, Record)
-    assert (record.key, record.value, record.event_id) == (b"k2", b"{}", b"e2")
+    assert (record.key, record.value, record.headers) == (b"k2", b"{}", [("id", b"e2")])
 
 
 def test_a_keepalive_outside_a_transaction_is_only_a_candidate() -> None:

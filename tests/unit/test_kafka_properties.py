@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from cdc_relay.config.kafka_properties import OWNED
 from cdc_relay.errors import ConfigError
-from cdc_relay.sinks.kafka import KafkaSink, producer_properties
+from cdc_relay.sinks.kafka import KafkaSink
+from cdc_relay.sinks.producers import alone_properties, producer_properties
 
 PROMISED = {"acks": "all", "enable.idempotence": "true", "message.timeout.ms": "0"}
 NAMES = st.sampled_from(["acks", "linger.ms", "client.id", "compression.type", "message.timeout.ms", "batch.size"])
@@ -48,6 +49,22 @@ def test_a_key_goes_where_java_would_put_it() -> None:
     assert producer_properties({})["partitioner"] == "murmur2_random"
 
 
+def test_a_missing_topic_is_told_before_the_patience_with_a_topic_ends() -> None:
+    assert int(producer_properties({})["topic.metadata.propagation.max.ms"]) < 30_000
+
+
+@given(st.dictionaries(NAMES, st.text(max_size=5)))
+def test_what_travels_alone_keeps_the_same_promises(configured: dict[str, str]) -> None:
+    together = producer_properties(configured)
+    alone = alone_properties(together)
+    differences = {name for name in together | alone if together.get(name) != alone.get(name)}
+    assert differences <= {"batch.num.messages", "linger.ms", "queue.buffering.max.ms"}
+
+
+def test_no_configured_batch_puts_two_records_together_that_travel_alone() -> None:
+    assert alone_properties(producer_properties({"batch.num.messages": "500"}))["batch.num.messages"] == "1"
+
+
 def test_the_configured_mapping_is_not_changed() -> None:
     configured = {"bootstrap.servers": "kafka:9092"}
     producer_properties(configured)
@@ -55,7 +72,9 @@ def test_the_configured_mapping_is_not_changed() -> None:
 
 
 def test_librdkafka_takes_our_defaults_as_they_are() -> None:
-    Producer(dict(producer_properties({"bootstrap.servers": "127.0.0.1:1"})))  # raises otherwise
+    properties = producer_properties({"bootstrap.servers": "127.0.0.1:1"})
+    Producer(dict(properties))  # raises otherwise
+    Producer(dict(alone_properties(properties)))
 
 
 def test_a_property_that_librdkafka_does_not_know_is_a_configuration_error() -> None:

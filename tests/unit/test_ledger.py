@@ -42,6 +42,17 @@ def test_safe_lsn_waits_for_the_oldest_transaction() -> None:
     assert ledger.safe_lsn == 40
 
 
+def test_the_oldest_is_the_first_that_is_not_settled() -> None:
+    ledger = Ledger()
+    assert ledger.oldest is None
+    first = open_transaction(ledger, commit_lsn=10, records=1)
+    ledger.commit(20)
+    second = open_transaction(ledger, commit_lsn=30, records=1)
+    assert ledger.oldest is first
+    ledger.settle(first)
+    assert ledger.oldest is second
+
+
 def test_a_transaction_is_not_safe_before_its_commit_is_read() -> None:
     ledger = Ledger()
     transaction = open_transaction(ledger, commit_lsn=10, records=1)

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from cdc_relay.delivery.intake import Intake
 from cdc_relay.delivery.window import Window
-from cdc_relay.model import Record
-from cdc_relay.parking.lot import RefusingLot
+from cdc_relay.parking.entry import Status
 from cdc_relay.routing.router import Outbox, Router
-from cdc_relay.session import Session, Timing
-from cdc_relay.stats import Stats
-from cdc_relay.stop import Stop
 from tests.unit import frames
-from tests.unit.fakes import FakeChecks, FakeClock, FakeSink, FakeStream
+from tests.unit.dispatch_rig import POISON
+from tests.unit.session_rig import SessionRig, row, transaction
 
 OUTBOX = Outbox("public", "outbox", "public.outbox", "id", "aggregateid", "type", "payload")
 TRANSACTION = (
@@ -29,7 +26,7 @@ def make_intake() -> Intake:
 def event_ids(intake: Intake) -> list[bytes | None]:
     """Of the records that the stream of TRANSACTION brings."""
     outcomes = [outcome for frame in TRANSACTION if (outcome := intake.take(frame)) is not None]
-    return [routed.event_id for routed, _ in outcomes if isinstance(routed, Record)]
+    return [ticket.event[0] for _, ticket in outcomes]
 
 
 def test_what_an_earlier_line_brought_is_published_again_when_the_slot_brings_it_again() -> None:
@@ -49,40 +46,20 @@ def test_a_new_line_knows_no_position_of_the_last_one() -> None:
     assert (ledger.report(), ledger.received_lsn) == (0, 0)
 
 
-def make_session(stream: FakeStream, intake: Intake, clock: FakeClock) -> Session:
-    """With a broker that acknowledges nothing."""
-    return Session(
-        stream,
-        intake,
-        sink=FakeSink(clock),
-        lot=RefusingLot("s"),
-        check=FakeChecks(),
-        server_is_leaving=lambda: False,
-        stats=Stats(),
-        stop=Stop(),
-        timing=Timing(status=1),
-        clock=clock,
-    )
-
-
 def test_postgres_hears_from_us_while_we_drain() -> None:
     """Promise 5: a drain may take longer than wal_sender_timeout."""
-    clock = FakeClock()
-    stream = FakeStream(clock, *TRANSACTION, answer=frames.keepalive(100))
-    session = make_session(stream, make_intake(), clock)
-    session._turn()
-    before = len(stream.statuses)
-    session.part(20)
-    assert len(stream.statuses) - before >= 20
+    rig = SessionRig(*transaction(100, 1), answer=frames.keepalive(100))
+    rig.turn()
+    before = len(rig.stream.statuses)
+    rig.session.part(20)
+    assert len(rig.stream.statuses) - before >= 20
 
 
 def test_the_window_is_never_exceeded() -> None:
     """Promise 6, by its records."""
-    clock, intake = FakeClock(), make_intake()
-    session = make_session(FakeStream(clock, *TRANSACTION[:2], *[TRANSACTION[2]] * 50), intake, clock)
-    for _ in range(3):
-        session._turn()
-    assert intake.window.record_count == intake.window.record_limit
+    rig = SessionRig(*transaction(100, 1)[:2], *map(row, range(50)), records=10)
+    rig.turn(3)
+    assert rig.intake.window.record_count == rig.intake.window.record_limit
 
 
 def test_the_window_is_full_by_its_bytes_alone() -> None:
@@ -92,3 +69,36 @@ def test_the_window_is_full_by_its_bytes_alone() -> None:
     assert not window.is_full
     window.take(1)
     assert window.is_full
+
+
+def test_an_outage_of_an_hour_parks_nobody() -> None:
+    """Promise 7: there is one topic only, so its silence and the cluster's look the same until the cluster is asked."""
+    rig = SessionRig(*transaction(100, 1, 2), answer=frames.keepalive(100))
+    rig.sink.away = "no broker"
+    rig.run_until(3600)
+    assert (rig.lot.rows, rig.confirmed) == ({}, 0)
+    rig.sink.away, rig.sink.eager = "", True
+    rig.run_until(5)
+    assert (rig.lot.rows, rig.confirmed) == ({}, 100)
+
+
+def test_a_parked_change_that_is_delivered_again_is_settled_without_being_published_or_parked_again() -> None:
+    """Promise 8."""
+    first = SessionRig(*transaction(100, 1, 2), eager=True)
+    first.sink.verdict = lambda record: POISON
+    first.run_until(3)
+    again = SessionRig(*transaction(100, 1, 2), eager=True, lot=first.lot)
+    again.run_until(3)
+    assert (again.sink.published, again.confirmed) == ([], 100)
+    assert [each.status for each in first.lot.rows.values()] == [Status.DEAD, Status.DEAD]
+
+
+def test_an_id_that_comes_again_in_another_transaction_is_another_change() -> None:
+    """Promise 8: identity is the place in the stream."""
+    first = SessionRig(*transaction(100, 1), eager=True)
+    first.sink.verdict = lambda record: POISON
+    first.run_until(3)
+    again = SessionRig(*transaction(100, 1), *transaction(200, 1), eager=True, lot=first.lot)
+    again.run_until(3)
+    assert len(again.sink.published) == 1
+    assert again.confirmed == 200

@@ -16,7 +16,6 @@ from cdc_relay.errors import (
     AwayError,
     DecodeError,
     DrainError,
-    RecordRefusedError,
     RefusedError,
     RelayError,
     SinkError,
@@ -24,12 +23,16 @@ from cdc_relay.errors import (
     SourceError,
 )
 from cdc_relay.helper import Helper
+from cdc_relay.model import Identity
+from cdc_relay.parking.entry import Inventory
 from cdc_relay.relay import Relay
 from cdc_relay.session import End, Session, Stream, Timing
 from cdc_relay.sinks.sink import Reports
 from cdc_relay.stats import State, Stats
 from cdc_relay.stop import Stop
-from tests.unit.fakes import FakeCheckup, FakeClock, FakeSink, FakeStream
+from tests.unit.fake_lot import FakeLot
+from tests.unit.fakes import FakeCheckup, FakeClock, FakeSink
+from tests.unit.session_rig import Line
 
 T = TypeVar("T")
 Outcome = End | RelayError
@@ -74,7 +77,8 @@ class FakeSource:
         self.server_is_leaving = False
         self.preflights: deque[RelayError] = deque()
         self.opens: deque[RelayError] = deque()
-        self.streams: list[FakeStream] = []
+        self.streams: list[Line] = []
+        self.confirmed_lsn, self.end_lsn = 100, 900
         self._clock = clock
         self._calls = calls
 
@@ -88,11 +92,14 @@ class FakeSource:
         self._calls.append("open")
         if self.opens:
             raise self.opens.popleft()
-        self.streams.append(FakeStream(self._clock))
+        self.streams.append(Line(self._clock))
         return self.streams[-1]
 
     def check(self) -> FakeCheckup:
         return FakeCheckup()
+
+    def read_range(self) -> tuple[int, int]:
+        return self.confirmed_lsn, self.end_lsn
 
 
 class WatchedSink(FakeSink):
@@ -115,6 +122,31 @@ class WatchedSink(FakeSink):
     def reset(self) -> None:
         self._calls.append("reset")
         super().reset()
+
+
+class WatchedLot(FakeLot):
+    """Fails as scripted; `identities` is what it has."""
+
+    def __init__(self, clock: FakeClock, calls: list[str]) -> None:
+        super().__init__(lambda: clock.now)
+        self.opens: deque[RelayError] = deque()
+        self.takes: deque[BaseException] = deque()
+        self.identities: frozenset[Identity] = frozenset()
+        self._calls = calls
+
+    def open(self) -> None:
+        self._calls.append("open lot")
+        if self.opens:
+            raise self.opens.popleft()
+
+    def take_over(self, confirmed_lsn: int) -> Inventory:
+        self._calls.append(f"take over {confirmed_lsn}")
+        if self.takes:
+            raise self.takes.popleft()
+        return Inventory(self.identities, super().take_over(confirmed_lsn).survey)
+
+    def end_run(self) -> None:
+        self._calls.append("end run")
 
 
 @dataclass
@@ -164,15 +196,18 @@ class Rig:
         clock = FakeClock()
         self.source = FakeSource(clock, self.calls)
         self.sink = WatchedSink(clock, self.calls)
+        self.lot = WatchedLot(clock, self.calls)
         self.helper = InlineHelper()
+        self.inventories: list[Inventory] = []
         self.script = Script(deque(ends))
         self.script.on_run = self._stop_after_the_script
         self.streaming_count = 0
         self.relay = Relay(
             source=self.source,
             sink=self.sink,
+            lot=self.lot,
             helper=self.helper,
-            make_session=lambda stream: ScriptedSession(stream, self.script, self.calls),
+            make_session=self._make_session,
             on_streaming=self._note_streaming,
             stats=self.stats,
             stop=self.stop,
@@ -187,6 +222,10 @@ class Rig:
     @property
     def waits(self) -> float:
         return self.time.now - 1000.0
+
+    def _make_session(self, stream: Stream, inventory: Inventory) -> Session:
+        self.inventories.append(inventory)
+        return ScriptedSession(stream, self.script, self.calls)
 
     def _note_streaming(self) -> None:
         self.streaming_count += 1
@@ -218,15 +257,17 @@ def time(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeTime]:
     yield fake
 
 
-OPENING = ["preflight", "probe", "open", "run"]
-STOPPING = ["part 30", "reset", "close"]
+OPENING = ["preflight", "probe", "open lot", "open", "take over 100", "run"]
+CLOSING = ["reset", "close"]
+STOPPING = ["part 30", *CLOSING]
+END = ["end run"]
 
 
 # --- getting there
 
 
 def test_postgres_is_looked_at_before_the_broker_and_the_slot_is_taken_last(time: FakeTime) -> None:
-    assert Rig(time).run() == OPENING + STOPPING
+    assert Rig(time).run() == OPENING + STOPPING + END
 
 
 def test_what_is_away_is_waited_for_with_backoff(time: FakeTime) -> None:
@@ -273,7 +314,7 @@ def test_a_broker_away_is_waited_for_with_its_own_complaint(time: FakeTime) -> N
 def test_a_line_that_breaks_while_it_opens_is_tried_again(time: FakeTime) -> None:
     rig = Rig(time)
     rig.source.opens.append(SourceError("the connection to Postgres broke"))
-    assert rig.run()[:6] == ["preflight", "probe", "open", "preflight", "probe", "open"]
+    assert rig.run()[:8] == ["preflight", "probe", "open lot", "open"] * 2
 
 
 @pytest.mark.parametrize("error", [RefusedError("no slot"), DecodeError("garbage"), DrainError("?")])
@@ -373,13 +414,77 @@ def test_a_producer_that_breaks_while_we_wait_is_replaced(time: FakeTime) -> Non
     assert "reset" in calls[: calls.index("run")]
 
 
+# --- the lot
+
+
+def test_the_lot_is_taken_over_only_by_the_one_who_reads_the_slot(time: FakeTime) -> None:
+    rig = Rig(time)
+    rig.source.opens.extend(SlotInUseError("slot orders is in use") for _ in range(3))
+    calls = rig.run()
+    assert calls.index("take over 100") > [place for place, call in enumerate(calls) if call == "open"][-1]
+
+
+def test_a_standby_that_is_stopped_ends_nobody_s_run(time: FakeTime) -> None:
+    rig = Rig(time)
+    rig.source.opens.extend(SlotInUseError("slot orders is in use") for _ in range(100))
+    time.on_sleep = lambda: rig.stop.request() if rig.waits > 5 else None
+    rig.run()
+    assert "end run" not in rig.calls
+
+
+def test_a_lot_that_is_away_is_waited_for_with_the_slot_free(time: FakeTime) -> None:
+    rig = Rig(time)
+    rig.lot.opens.append(AwayError("the lot is not reachable"))
+    assert rig.run()[:5] == ["preflight", "probe", "open lot", "preflight", "probe"]
+    assert (State.WAITING, "the lot is not reachable") in rig.states
+
+
+def test_a_lot_without_a_table_is_refused(time: FakeTime) -> None:
+    rig = Rig(time)
+    rig.lot.opens.append(RefusedError("no table", remedy="cdc-relay setup"))
+    with pytest.raises(RefusedError, match="no table"):
+        rig.run()
+    assert "open" not in rig.calls
+
+
+def test_a_lot_that_cannot_be_taken_over_gives_the_slot_free(time: FakeTime) -> None:
+    rig = Rig(time)
+    rig.lot.takes.append(AwayError("the lot does not answer"))
+    rig.run()
+    assert [stream.closed for stream in rig.source.streams] == [True, True]
+    assert rig.calls.count("run") == 1
+
+
+def test_a_take_over_that_fails_for_good_closes_the_line(time: FakeTime) -> None:
+    rig = Rig(time)
+    rig.lot.takes.append(RefusedError("no right"))
+    with pytest.raises(RefusedError):
+        rig.run()
+    assert [stream.closed for stream in rig.source.streams] == [True]
+
+
+def test_the_lot_is_taken_over_for_each_session(time: FakeTime) -> None:
+    rig = Rig(time, SourceError("cut"))
+    rig.run()
+    assert rig.calls.count("take over 100") == 2
+
+
+def test_what_can_never_come_again_is_not_waited_for(time: FakeTime) -> None:
+    """After a failover the lot may have records beyond the end of the server's WAL."""
+    rig = Rig(time)
+    near, far = ("public.outbox", 500, 0, 1), ("public.outbox", 901, 0, 1)
+    rig.lot.identities = frozenset([near, far])
+    rig.run()
+    assert rig.inventories[0].identities == {near}
+
+
 # --- being there, and coming back
 
 
 @pytest.mark.parametrize("error", [SourceError("Postgres ended the stream"), SinkError("the Kafka producer broke")])
 def test_a_broken_line_or_producer_is_read_again_from_the_slot(time: FakeTime, error: RelayError) -> None:
     rig = Rig(time, error)
-    assert rig.run() == [*OPENING, "reset", "close", *OPENING, *STOPPING]
+    assert rig.run() == [*OPENING, *CLOSING, *OPENING, *STOPPING, *END]
     assert rig.stats.reconnect_count == 1
     assert (State.WAITING, error.message) in rig.states
     assert [stream.closed for stream in rig.source.streams] == [True, True]
@@ -435,13 +540,13 @@ def test_streaming_is_announced_for_every_session(time: FakeTime) -> None:
 
 def test_a_server_that_leaves_is_parted_from_quickly_and_waited_for(time: FakeTime) -> None:
     rig = Rig(time, End.LEAVING)
-    assert rig.run() == [*OPENING, "part 1", "reset", "close", *OPENING, *STOPPING]
+    assert rig.run() == [*OPENING, "part 1", *CLOSING, *OPENING, *STOPPING, *END]
     assert (State.WAITING, "Postgres is shutting down") in rig.states
 
 
 def test_memory_is_given_back_by_a_new_line(time: FakeTime) -> None:
     rig = Rig(time, End.REFRESH)
-    assert rig.run() == [*OPENING, "part 0", "reset", "close", *OPENING, *STOPPING]
+    assert rig.run() == [*OPENING, "part 0", *CLOSING, *OPENING, *STOPPING, *END]
     assert rig.waits == 0
 
 
@@ -457,31 +562,12 @@ def test_a_released_line_is_opened_only_after_the_broker_answered(time: FakeTime
 
     rig.script.on_run = away
     calls = rig.run()
-    assert calls[4:6] == ["reset", "close"]  # without parting: nothing was settled
-    assert calls[6:].count("probe") == 4
-    assert calls[6:].count("open") == 1
-    assert calls[6:].index("open") > [place for place, call in enumerate(calls[6:]) if call == "probe"][-1]
+    assert calls[6:8] == CLOSING  # without parting: nothing was settled
+    later = calls[8:]
+    assert later.count("probe") == 4
+    assert later.count("open") == 1
+    assert later.index("open") > [place for place, call in enumerate(later) if call == "probe"][-1]
     assert (State.RELEASED, "line closed: broker transport failure") in rig.states
-
-
-def test_a_refused_record_confirms_what_was_delivered_and_ends_it(time: FakeTime) -> None:
-    refused = RecordRefusedError("row id=7 cannot be published", remedy="create the topic")
-    rig = Rig(time, refused)
-    with pytest.raises(RecordRefusedError) as raised:
-        rig.run()
-    assert raised.value is refused
-    assert rig.calls == [*OPENING, "part 5", "reset", "close"]
-
-
-@pytest.mark.parametrize("error", [SourceError("the line broke"), SinkError("the producer broke")])
-def test_a_refused_record_is_what_the_operator_hears_even_if_the_parting_fails(
-    time: FakeTime, error: RelayError
-) -> None:
-    rig = Rig(time, RecordRefusedError("row id=7 cannot be published"))
-    rig.script.on_part = error
-    with pytest.raises(RecordRefusedError, match="row id=7"):
-        rig.run()
-    assert rig.calls[-2:] == ["reset", "close"]
 
 
 @pytest.mark.parametrize("error", [RefusedError("publication changed"), DecodeError("garbage"), ValueError("a bug")])
@@ -490,7 +576,7 @@ def test_whatever_else_ends_a_session_ends_the_relay_with_the_line_closed(time: 
     with pytest.raises(type(error)) as raised:
         rig.run()
     assert raised.value is error
-    assert rig.calls == [*OPENING, "reset", "close"]
+    assert rig.calls == [*OPENING, *CLOSING, *END]
 
 
 def test_an_announcement_that_is_refused_closes_the_line(time: FakeTime) -> None:
@@ -502,7 +588,7 @@ def test_an_announcement_that_is_refused_closes_the_line(time: FakeTime) -> None
     rig.relay._on_streaming = refuse
     with pytest.raises(RefusedError):
         rig.run()
-    assert rig.calls[-2:] == ["reset", "close"]
+    assert rig.calls[-3:] == [*CLOSING, *END]
 
 
 # --- stopping
@@ -510,7 +596,7 @@ def test_an_announcement_that_is_refused_closes_the_line(time: FakeTime) -> None
 
 def test_stopping_drains_and_says_so(time: FakeTime) -> None:
     rig = Rig(time)
-    assert rig.run()[-3:] == STOPPING
+    assert rig.run()[-4:] == [*STOPPING, *END]
     assert rig.states[-1] == (State.STOPPING, "")
 
 
@@ -521,7 +607,7 @@ def test_a_drain_that_was_too_short_says_how_many_come_again(time: FakeTime) -> 
         rig.run()
     assert raised.value.exit_code == 1
     assert "delivery.drain" in raised.value.remedy
-    assert rig.calls[-2:] == ["reset", "close"]
+    assert rig.calls[-3:] == [*CLOSING, *END]
 
 
 @pytest.mark.parametrize("error", [SourceError("Postgres ended the stream"), SinkError("the Kafka producer broke")])
@@ -532,4 +618,4 @@ def test_a_stop_that_could_not_drain_is_no_clean_stop(time: FakeTime, error: Rel
     with pytest.raises(RelayError) as raised:
         rig.run()
     assert raised.value.exit_code == 1
-    assert rig.calls == [*OPENING, *STOPPING]
+    assert rig.calls == [*OPENING, *STOPPING, *END]

@@ -1,16 +1,19 @@
-"""From a row to the record that the consumer expects, by Debezium's default route."""
+"""From a row to the record that the consumer expects, by Debezium's default route. Other routes: test_routes.py."""
 
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from cdc_relay.model import Failure, Record
+from cdc_relay.model import ErrorClass, Failure, Origin, Record, Unroutable
 from cdc_relay.protocol.messages import Column, Relation
-from cdc_relay.routing.router import Outbox, Plan, Router
+from cdc_relay.routing.destinations import Destinations
+from cdc_relay.routing.router import DEFAULT_ROUTE, Outbox, Plan, Route, Router
+from cdc_relay.routing.templates import Template
 
 OUTBOX = Outbox("public", "outbox", "public.outbox", "id", "aggregateid", "type", "payload")
 COLUMNS = ("id", "aggregatetype", "aggregateid", "type", "payload")
@@ -25,11 +28,11 @@ def relation(*columns: str, payload: int = JSONB, schema: str = "public", name: 
 
 def make_plan(described: Relation, outbox: Outbox = OUTBOX) -> Plan:
     plan = Router([outbox]).plan(described)
-    assert plan is not None
+    assert isinstance(plan, Plan)
     return plan
 
 
-def route(*row: bytes | None, payload: int = JSONB) -> Record | Failure:
+def route(*row: bytes | None, payload: int = JSONB) -> Record | Unroutable:
     return make_plan(relation(payload=payload)).route(row, 1_700_000_000_000)
 
 
@@ -40,9 +43,10 @@ def routed(*row: bytes | None, payload: int = JSONB) -> Record:
 
 
 def failed(*row: bytes | None) -> Failure:
-    failure = route(*row)
-    assert isinstance(failure, Failure), failure
-    return failure
+    unroutable = route(*row)
+    assert isinstance(unroutable, Unroutable), unroutable
+    assert unroutable.failure.error_class is ErrorClass.PERMANENT
+    return unroutable.failure
 
 
 # --- the default route
@@ -56,7 +60,7 @@ def test_the_default_route_is_debezium_s() -> None:
         headers=[("id", b"e1")],
         timestamp_ms=1_700_000_000_000,
         size_bytes=2 + 2 + 2 + 11,
-        event_id=b"e1",
+        policy=DEFAULT_ROUTE.policy,
     )
 
 
@@ -73,7 +77,7 @@ def test_the_place_of_a_column_is_the_relation_s_affair() -> None:
     plan = make_plan(relation("note", "payload", "type", "aggregateid", "aggregatetype", "id"))
     record = plan.route((b"n", b"{}", b"Placed", b"k1", b"order", b"e1"), 0)
     assert isinstance(record, Record)
-    assert (record.topic, record.key, record.value, record.event_id) == ("outbox.event.order", b"k1", b"{}", b"e1")
+    assert record[:4] == ("outbox.event.order", b"k1", b"{}", [("id", b"e1")])
 
 
 def test_columns_are_mapped_by_the_configuration() -> None:
@@ -108,8 +112,7 @@ def test_an_empty_payload_is_not_null() -> None:
 
 
 def test_a_null_id_is_a_header_without_a_value() -> None:
-    record = routed(None, b"order", b"k1", b"Placed", b"{}")
-    assert (record.headers, record.event_id) == ([("id", None)], None)
+    assert routed(None, b"order", b"k1", b"Placed", b"{}").headers == [("id", None)]
 
 
 def test_null_in_the_topic_is_a_failure_that_names_the_column() -> None:
@@ -154,15 +157,11 @@ def test_a_topic_name_that_kafka_allows_is_used(aggregate_type: str) -> None:
 
 
 @pytest.mark.parametrize("whole", [".", ".."])
-def test_the_two_reserved_names_are_illegal_where_a_template_makes_them(
-    whole: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from cdc_relay.routing import router
-    from cdc_relay.routing.templates import Template
-
-    monkeypatch.setattr(router, "DEFAULT_TOPIC", Template.parse("{aggregatetype}"))
-    failure = failed(b"e1", whole.encode(), b"k1", b"Placed", b"{}")
-    assert failure.code == "illegal_topic"
+def test_the_two_reserved_names_are_illegal_where_a_template_makes_them(whole: str) -> None:
+    outbox = replace(OUTBOX, routes=(Route(Template.parse("{aggregatetype}"), DEFAULT_ROUTE.policy),))
+    unroutable = make_plan(relation(), outbox).route((b"e1", whole.encode(), b"k1", b"Placed", b"{}"), 0)
+    assert isinstance(unroutable, Unroutable)
+    assert unroutable.failure.code == "illegal_topic"
 
 
 @given(st.binary(max_size=300) | st.text("abcXYZ019._-/ é", max_size=300).map(str.encode))
@@ -170,8 +169,8 @@ def test_the_two_reserved_names_are_illegal_where_a_template_makes_them(
 @example(b"a\n")
 def test_any_value_makes_a_legal_topic_or_a_failure(aggregate_type: bytes) -> None:
     outcome = route(b"e1", aggregate_type, b"k1", b"Placed", b"{}")
-    if isinstance(outcome, Failure):
-        assert outcome.code == "illegal_topic"
+    if isinstance(outcome, Unroutable):
+        assert outcome.failure.code == "illegal_topic"
     else:
         assert re.fullmatch(r"[A-Za-z0-9._-]{1,249}", outcome.topic, re.ASCII)
         assert outcome.topic.encode() == PREFIX.encode() + aggregate_type
@@ -185,18 +184,22 @@ def test_a_failure_never_shows_the_row_s_values() -> None:
 def test_a_failed_row_does_not_spoil_the_next() -> None:
     plan = make_plan(relation())
     for _ in range(2):  # the second time from the cache
-        assert isinstance(plan.route((b"e1", b"a/b", b"k", b"t", b"{}"), 0), Failure)
-        assert isinstance(plan.route((b"e2", None, b"k", b"t", b"{}"), 0), Failure)
+        assert isinstance(plan.route((b"e1", b"a/b", b"k", b"t", b"{}"), 0), Unroutable)
+        assert isinstance(plan.route((b"e2", None, b"k", b"t", b"{}"), 0), Unroutable)
         assert isinstance(plan.route((b"e3", b"ok", b"k", b"t", b"{}"), 0), Record)
 
 
-def test_the_topic_cache_is_bounded_and_forgets_nothing_that_matters() -> None:
-    plan = make_plan(relation())
+def test_the_cache_is_bounded_and_forgets_nothing_that_matters() -> None:
+    destinations = Destinations(OUTBOX, {name: index for index, name in enumerate(COLUMNS)})
     for number in range(25_000):
-        record = plan.route((b"e", str(number).encode(), b"k", b"t", b"{}"), 0)
-        assert isinstance(record, Record)
-        assert record.topic == f"outbox.event.{number}"
-    assert len(plan._topics._cache) <= 10_000
+        assert destinations.find((b"e", str(number).encode(), b"k", b"t", b"{}")).topic == f"outbox.event.{number}"
+    assert len(destinations._cache) <= 10_000
+
+
+def test_a_long_value_is_judged_each_time_and_not_kept() -> None:
+    destinations = Destinations(OUTBOX, {name: index for index, name in enumerate(COLUMNS)})
+    assert destinations.find((b"e", b"a" * 10_000, b"k", b"t", b"{}")).failure is not None
+    assert destinations._cache == {}
 
 
 # --- bytea
@@ -218,34 +221,79 @@ def test_a_text_payload_that_looks_like_bytea_stays_text() -> None:
     assert routed(b"e1", b"order", b"k1", b"Placed", b"\\x00", payload=TEXT).value == b"\\x00"
 
 
+def test_a_bytea_that_was_kept_wrong_is_a_failure() -> None:
+    unroutable = route(b"e1", b"order", b"k1", b"Placed", b"\\x0", payload=BYTEA)
+    assert isinstance(unroutable, Unroutable)
+    assert (unroutable.failure.code, unroutable.value) == ("bad_bytea", b"\\x0")
+
+
+# --- what is kept of a row that could not be routed
+
+
+def test_an_unroutable_row_is_kept_whole_with_key_and_value() -> None:
+    unroutable = route(b"e1", None, b"k1", b"Placed", b"\\x00ff", payload=BYTEA)
+    assert isinstance(unroutable, Unroutable)
+    assert unroutable.columns == [
+        ("id", TEXT, b"e1"),
+        ("aggregatetype", TEXT, None),
+        ("aggregateid", TEXT, b"k1"),
+        ("type", TEXT, b"Placed"),
+        ("payload", BYTEA, b"\\x00ff"),
+    ]
+    assert (unroutable.key, unroutable.value, unroutable.policy) == (b"k1", b"\x00\xff", DEFAULT_ROUTE.policy)
+
+
+def test_key_and_value_are_kept_as_far_as_the_columns_are_there() -> None:
+    unroutable = make_plan(relation("id", "payload")).route((b"e1", b"{}"), 0)
+    assert isinstance(unroutable, Unroutable)
+    assert (unroutable.key, unroutable.value, unroutable.policy.route) == (None, b"{}", "")
+
+
 # --- missing columns
 
 
 @pytest.mark.parametrize("column", COLUMNS)
 def test_a_missing_column_is_a_failure_that_names_table_and_column(column: str) -> None:
     left = tuple(name for name in COLUMNS if name != column)
-    failure = make_plan(relation(*left)).route((b"e1",) * 4, 0)
-    assert isinstance(failure, Failure)
+    unroutable = make_plan(relation(*left)).route((b"e1",) * 4, 0)
+    assert isinstance(unroutable, Unroutable)
+    failure = unroutable.failure
     assert failure.code == "missing_column"
     assert f"public.outbox has no column {column}" in failure.reason
     assert "outboxes[].columns" in failure.remedy
 
 
 def test_all_missing_columns_are_named_at_once() -> None:
-    failure = make_plan(relation("id", "note")).route((b"e1", b"n"), 0)
-    assert isinstance(failure, Failure)
+    unroutable = make_plan(relation("id", "note")).route((b"e1", b"n"), 0)
+    assert isinstance(unroutable, Unroutable)
     for column in COLUMNS[1:]:
-        assert column in failure.reason
+        assert column in unroutable.failure.reason
 
 
 def test_a_row_is_named_by_its_id_even_if_it_cannot_be_routed() -> None:
     plan = make_plan(relation("note", "id"))
-    assert plan.event_id((b"n", b"e1")) == b"e1"
+    assert plan.event((b"n", b"e1")) == (b"e1", None)
 
 
 def test_a_row_without_an_id_column_has_no_name() -> None:
     plan = make_plan(relation("note", "payload"))
-    assert plan.event_id((b"n", b"{}")) is None
+    assert plan.event((b"n", b"{}")) == (None, None)
+
+
+# --- the facts of an event
+
+
+def test_a_row_s_facts_are_in_the_order_of_the_origin() -> None:
+    outbox = replace(OUTBOX, correlation_column="trace", tenant_column="customer")
+    plan = make_plan(relation("customer", "payload", "type", "aggregateid", "aggregatetype", "id", "trace"), outbox)
+    assert plan.origin == Origin("public.outbox", ("id", "type", "correlation_id", "tenant"))
+    assert plan.event((b"c1", b"{}", b"Placed", b"k1", b"order", b"e1", None)) == (b"e1", b"Placed", None, b"c1")
+
+
+def test_what_is_not_mapped_is_no_fact() -> None:
+    plan = make_plan(relation(), replace(OUTBOX, tenant_column="aggregatetype"))
+    assert plan.origin.event_fields == ("id", "type", "tenant")
+    assert plan.event((b"e1", b"order", b"k1", b"Placed", b"{}")) == (b"e1", b"Placed", b"order")
 
 
 # --- several outboxes
@@ -279,5 +327,5 @@ def test_a_relation_described_again_is_planned_again() -> None:
     before, after = router.plan(relation(*COLUMNS[:4])), router.plan(relation())
     assert before is not None
     assert after is not None
-    assert isinstance(before.route((b"e1", b"order", b"k", b"t"), 0), Failure)
+    assert isinstance(before.route((b"e1", b"order", b"k", b"t"), 0), Unroutable)
     assert isinstance(after.route((b"e1", b"order", b"k", b"t", b"{}"), 0), Record)

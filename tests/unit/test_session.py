@@ -2,76 +2,21 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Future
-
 import pytest
 
-from cdc_relay.delivery.intake import Intake
-from cdc_relay.delivery.window import Window
-from cdc_relay.errors import AwayError, DecodeError, RecordRefusedError, RefusedError, SourceError
-from cdc_relay.model import Failure
-from cdc_relay.parking.lot import RefusingLot
-from cdc_relay.routing.router import Outbox, Router
-from cdc_relay.session import End, Session, Timing
-from cdc_relay.stats import State, Stats
-from cdc_relay.stop import Stop
+from cdc_relay.delivery.failures import CRASH
+from cdc_relay.errors import AwayError, DecodeError, RefusedError, SourceError
+from cdc_relay.model import Record
+from cdc_relay.parking.entry import Status
+from cdc_relay.session import End
+from cdc_relay.sinks.sink import Slip
+from cdc_relay.stats import State
 from tests.unit import frames
-from tests.unit.fakes import FakeChecks, FakeCheckup, FakeClock, FakeSink, FakeStream
-
-OUTBOX = Outbox("public", "outbox", "public.outbox", "id", "aggregateid", "type", "payload")
-ALIVE = frames.keepalive(0)
-TIMING = Timing(silence=5, status=1, check=10, hold=5, release=60, drain=30)
-
-
-def row(number: int) -> bytes:
-    return frames.insert(str(number).encode(), b"order", b"k", b"Placed", b"{}")
-
-
-def transaction(end_lsn: int, *numbers: int) -> list[bytes]:
-    return [frames.begin(end_lsn - 1), frames.relation(), *map(row, numbers), frames.commit(end_lsn)]
-
-
-class Rig:
-    """A session between fakes."""
-
-    def __init__(self, *stream: bytes, eager: bool = False, records: int = 100, answer: bytes | None = ALIVE) -> None:
-        self.clock = FakeClock()
-        self.stream = FakeStream(self.clock, *stream, answer=answer)
-        self.sink = FakeSink(self.clock, eager=eager)
-        self.checks = FakeChecks()
-        self.stop = Stop()
-        self.stats = Stats()
-        self.leaving = False
-        self.intake = Intake(Router([OUTBOX]), Window(record_limit=records, byte_limit=1 << 20))
-        self.session = Session(
-            self.stream,
-            self.intake,
-            sink=self.sink,
-            lot=RefusingLot("s"),
-            check=self.checks,
-            server_is_leaving=lambda: self.leaving,
-            stats=self.stats,
-            stop=self.stop,
-            timing=TIMING,
-            clock=self.clock,
-        )
-
-    def turn(self, count: int = 1) -> End | None:
-        for _ in range(count):
-            if (end := self.session._turn()) is not None:
-                return end
-        return None
-
-    def run_until(self, seconds: float) -> End | None:
-        deadline = self.clock.now + seconds
-        while self.clock.now < deadline:
-            if (end := self.session._turn()) is not None:
-                return end
-        return None
-
-    @property
-    def confirmed(self) -> int:
-        return self.stream.statuses[-1].flush_lsn if self.stream.statuses else 0
+from tests.unit.dispatch_rig import BROKEN, MISSING, POISON
+from tests.unit.fake_lot import FakeLot
+from tests.unit.fakes import FakeCheckup
+from tests.unit.session_rig import SessionRig as Rig
+from tests.unit.session_rig import row, transaction
 
 
 def test_nothing_is_confirmed_before_the_broker_acknowledged_it() -> None:
@@ -223,45 +168,185 @@ def test_parting_says_how_much_is_left_when_the_broker_is_away() -> None:
     assert rig.confirmed == 0
 
 
-def test_a_record_without_a_route_stops_the_relay_with_the_slot_before_it() -> None:
+# --- the lot
+
+
+def test_a_record_without_a_route_is_parked_and_the_rest_flows() -> None:
     bad = frames.insert(b"bad-row", None, b"k", b"Placed", b"{}")
-    rig = Rig(*transaction(100, 1), frames.begin(199), bad, frames.commit(200), eager=True)
-    with pytest.raises(RecordRefusedError, match="bad-row"):
-        rig.run_until(2)
-    rig.session.part(0)
-    assert rig.confirmed == 100
-
-
-def test_a_record_the_broker_refuses_stops_the_relay() -> None:
-    rig = Rig(*transaction(100, 1))
-    rig.turn(2)
-    [ticket] = rig.sink.open
-    rig.sink.failed.append((ticket, Failure("MSG_SIZE_TOO_LARGE", "too large", "make it smaller")))
-    with pytest.raises(RecordRefusedError, match="MSG_SIZE_TOO_LARGE"):
-        rig.turn()
-
-
-class SlowLot:
-    """Durable when the test says so."""
-
-    def __init__(self) -> None:
-        self.future: Future[None] = Future()
-
-    def park(self, rejects: object) -> Future[None]:
-        return self.future
+    rig = Rig(*transaction(100, 1), frames.begin(199), bad, frames.commit(200), *transaction(300, 2), eager=True)
+    rig.run_until(3)
+    assert (rig.confirmed, len(rig.sink.published)) == (300, 2)
+    assert [parked.status for parked in rig.lot.rows.values()] == [Status.DEAD]
 
 
 def test_a_parked_record_is_settled_when_it_is_durable_and_not_before() -> None:
     rig = Rig(*transaction(100, 1))
-    lot = SlowLot()
-    rig.session._lot = lot
+    rig.jobs.eager = False
     rig.turn(2)
-    rig.sink.failed.append((rig.sink.open.pop(), Failure("X", "x", "x")))
+    rig.sink.reject(rig.sink.open[0], POISON)
     rig.run_until(3)
     assert rig.confirmed == 0
-    lot.future.set_result(None)
+    rig.jobs.eager = True
+    rig.jobs.run()
     rig.run_until(3)
     assert rig.confirmed == 100
+
+
+def test_with_the_lot_away_the_relay_holds_and_says_so() -> None:
+    rig = Rig(*transaction(100, 1), answer=frames.keepalive(100))
+    rig.lot.away.add("park")
+    rig.turn(2)
+    rig.sink.reject(rig.sink.open[0], POISON)
+    rig.run_until(10)
+    assert (rig.stats.state, rig.stats.state_reason) == (State.HOLDING, "the lot: the lot is away")
+    assert rig.confirmed == 0
+    rig.lot.away.clear()
+    rig.run_until(3)
+    assert (rig.stats.state, rig.confirmed) == (State.STREAMING, 100)
+
+
+def test_an_idle_loop_wakes_for_what_is_due() -> None:
+    rig = Rig(*transaction(100, 1), answer=frames.keepalive(100))
+    rig.turn(2)
+    rig.sink.reject(rig.sink.open[0], BROKEN)
+    rig.turn(3)
+    [parked] = rig.lot.rows.values()
+    assert parked.due_at is not None
+    while len(rig.sink.published) < 2 and rig.clock.now < parked.due_at + 5:
+        rig.turn()
+    assert 0 <= rig.clock.now - parked.due_at < 0.1
+
+
+def test_nothing_is_read_while_a_topic_closes() -> None:
+    rig = Rig(*transaction(100, 1, 2), answer=frames.keepalive(100))
+    other = frames.insert(b"3", b"other", b"k", b"Placed", b"{}")
+    rig.stream.frames.extend([frames.begin(199), other, frames.commit(200)])
+    rig.turn(2)
+    rig.sink.reject(rig.sink.open[0], MISSING)
+    rig.turn()
+    rig.stream.frames.extend(transaction(300, 4))
+    rig.turn()
+    assert (len(rig.stream.frames), len(rig.sink.published)) == (4, 3)
+    assert rig.run_until(10) is None  # not to listen is no silence
+
+
+def test_a_drain_with_the_lot_away_does_not_turn_in_circles() -> None:
+    rig = Rig(*transaction(100, 1), answer=frames.keepalive(100))
+    rig.lot.away.add("park")
+    rig.turn(2)
+    rig.sink.reject(rig.sink.open[0], POISON)
+    rig.turn()
+    rig.bell.wait_count = 0
+    assert rig.session.part(10) == 1
+    assert 100 <= rig.bell.wait_count <= 220
+    assert rig.confirmed == 0
+
+
+def test_a_drain_takes_nothing_more_out_of_the_lot() -> None:
+    rig = Rig(*transaction(100, 1), answer=frames.keepalive(100))
+    rig.turn(2)
+    rig.sink.reject(rig.sink.open[0], BROKEN)
+    rig.turn(3)
+    rig.clock.now += 4
+    published = len(rig.sink.published)
+    rig.session.part(10)
+    assert len(rig.sink.published) == published
+    assert rig.confirmed == 100
+
+
+# --- after repeated deaths
+
+
+def cautious_rig(*stream: bytes, eager: bool = True, noted_deaths: int = 0) -> Rig:
+    """Two runs died here; and so many of the runs before had noted the first record when they died."""
+    lot = FakeLot(lambda: 0.0)
+    lot.run.ended, lot.run.deaths, lot.run.process = False, 1, lot.process
+    if noted_deaths:
+        lot.run.note = ("public.outbox", 99, 0, frames.EPOCH_US)
+        lot.run.suspects[lot.run.note] = noted_deaths - 1
+    lot.begin_process()
+    rig = Rig(*stream, eager=eager, answer=frames.keepalive(100), lot=lot)
+    assert rig.dispatch.caution.is_on
+    return rig
+
+
+def test_a_cautious_session_notes_each_record_before_it_is_touched() -> None:
+    rig = cautious_rig(*transaction(100, 1, 2))
+    rig.lot.calls.clear()
+    handed_out: list[bool] = []
+    publish = rig.sink.publish
+
+    def watch(record: Record, slip: Slip) -> None:
+        handed_out.append(rig.lot.run.note is not None)
+        publish(record, slip)
+
+    rig.dispatch.publisher._publish = watch
+    rig.run_until(2)
+    assert (len(rig.sink.published), handed_out) == (2, [True, True])
+    assert [call for call in rig.lot.calls if "note" in call] == ["open_note", "close_note"] * 2
+    assert (rig.lot.run.note, rig.confirmed) == (None, 100)
+
+
+def test_a_cautious_session_has_one_record_out() -> None:
+    rig = cautious_rig(*transaction(100, 1, 2), eager=False)
+    rig.run_until(3)
+    assert len(rig.sink.published) == 1
+
+
+def test_nothing_is_noted_while_a_broker_is_waited_for() -> None:
+    rig = cautious_rig(*transaction(100, 1, 2), eager=False)
+    rig.run_until(1)
+    assert rig.lot.run.note is None
+    rig.run_until(20)
+    assert (rig.lot.run.note, rig.lot.calls.count("open_note")) == (None, 1)
+
+
+def test_the_record_noted_at_three_deaths_is_parked_as_a_crash_and_the_rest_flows() -> None:
+    rig = cautious_rig(*transaction(100, 1, 2, 3), noted_deaths=3)
+    rig.run_until(3)
+    [parked] = rig.lot.rows.values()
+    assert parked.failure is not None
+    assert (parked.status, parked.failure.code, parked.identity[2]) == (Status.DEAD, CRASH, 0)
+    assert (len(rig.sink.published), rig.confirmed) == (2, 100)
+    rig.run_until(5)
+    assert not rig.dispatch.caution.is_on
+
+
+def test_two_deaths_on_a_record_are_not_enough() -> None:
+    rig = cautious_rig(*transaction(100, 1), noted_deaths=2)
+    rig.run_until(3)
+    assert (len(rig.sink.published), rig.lot.rows) == (1, {})
+
+
+def test_a_cautious_session_is_over_when_nothing_comes() -> None:
+    rig = cautious_rig(*transaction(100, 1))
+    rig.run_until(6)
+    assert not rig.dispatch.caution.is_on
+
+
+def test_a_record_that_could_not_be_noted_is_not_touched() -> None:
+    rig = cautious_rig(*transaction(100, 1))
+    rig.lot.away.add("open_note")
+    rig.run_until(10)
+    assert rig.sink.published == []
+    assert rig.lot.calls.count("open_note") <= 12  # not over and over again
+    rig.lot.away.clear()
+    rig.run_until(3)
+    assert (len(rig.sink.published), rig.confirmed) == (1, 100)
+
+
+def test_a_row_that_could_not_be_noted_is_never_confirmed() -> None:
+    """It was read and not taken: to read on to its Commit would lose it."""
+    rig = cautious_rig(*transaction(100, 1))
+    rig.lot.away.add("open_note")
+    rig.run_until(2)
+    rig.stop.request()
+    assert rig.turn() is End.STOPPED
+    rig.session.part(5)
+    assert (rig.sink.published, rig.confirmed) == ([], 0)
+
+
+# --- ends
 
 
 def test_a_stop_between_the_last_row_and_its_commit_confirms_the_transaction() -> None:

@@ -62,6 +62,13 @@ def test_printed_script_makes_publication_then_slot_then_schema() -> None:
     assert places == sorted(places)
 
 
+def test_the_lot_s_tables_are_printed_for_where_it_is() -> None:
+    here, elsewhere = render_all(wanted("public.outbox")), render_all(wanted("public.outbox"), parks_elsewhere=True)
+    assert "\\connect" not in here
+    slot, connect, schema = (elsewhere.index(each) for each in ("pg_create_logical", "\\connect", "CREATE SCHEMA"))
+    assert slot < connect < schema < elsewhere.index("CREATE TABLE IF NOT EXISTS cdc_relay.parked_records")
+
+
 @pytest.mark.parametrize(
     "name", ["it's", 'a"b', "back\\slash", "x'; DROP TABLE y; --", "new\nline", ":'slot'", "$setup$"]
 )

@@ -20,6 +20,12 @@ def test_a_template_keeps_its_literals_and_columns(pieces: list[tuple[str, str]]
     assert template.literals == (*(literal for literal, _ in pieces), last)
 
 
+@given(st.lists(st.tuples(PLAIN, NAME)), PLAIN)
+def test_a_template_is_spelled_as_it_was_written(pieces: list[tuple[str, str]], last: str) -> None:
+    text = "".join(f"{literal}{{{column}}}" for literal, column in pieces) + last
+    assert str(Template.parse(text)) == text
+
+
 @given(st.lists(st.tuples(PLAIN, NAME, PLAIN)), PLAIN)
 def test_values_stand_where_their_columns_stood(pieces: list[tuple[str, str, str]], last: str) -> None:
     template = Template.parse("".join(f"{literal}{{{column}}}" for literal, column, _ in pieces) + last)

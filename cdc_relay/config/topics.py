@@ -1,0 +1,36 @@
+"""Topic names and topic templates as the file spells them: columns are SQL identifiers, the rest is Kafka's."""
+
+from __future__ import annotations
+
+from cdc_relay.config.names import parse_identifier, quote_identifier
+from cdc_relay.errors import ConfigError
+from cdc_relay.routing.templates import Template
+from cdc_relay.routing.topics import LONGEST_TOPIC, has_illegal_sign, is_legal_topic
+
+__all__ = ["check_topic", "parse_topic", "spell_topic"]
+
+_LEGAL = f"Kafka allows 1 to {LONGEST_TOPIC} letters, digits, '.', '_' and '-' in the name of a topic"
+
+
+def check_topic(name: str) -> str:
+    if not is_legal_topic(name):
+        raise ValueError(f"{_LEGAL}, and neither . nor .. alone")
+    return name
+
+
+def parse_topic(text: str) -> Template:
+    """What no row can make legal is refused here; the rest is judged row by row."""
+    try:
+        template = Template.parse(text)
+    except ConfigError:
+        raise ValueError("every '{' needs a column name and a '}', such as outbox.event.{aggregatetype}") from None
+    literal = "".join(template.literals)
+    if not template.columns:
+        check_topic(literal)
+    if has_illegal_sign(literal) or len(literal) > LONGEST_TOPIC:
+        raise ValueError(_LEGAL)
+    return Template(template.literals, tuple(parse_identifier(column) for column in template.columns))
+
+
+def spell_topic(template: Template) -> str:
+    return str(Template(template.literals, tuple(quote_identifier(column) for column in template.columns)))

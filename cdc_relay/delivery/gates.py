@@ -1,0 +1,125 @@
+"""Strict order per key: one record of a key is out at a time, and a key whose record failed is shut. Pure.
+
+A lane is a key with a record out; what comes after it waits there, in memory. A gate is a key that is shut: what comes
+goes into the lot, behind the record that failed, until the lot has none of the key any more.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import Generic, TypeVar
+
+__all__ = ["Gate", "Gates", "Lanes", "Scope"]
+
+T = TypeVar("T")
+Scope = tuple[str, bytes | None]  # topic and key
+
+
+class Lanes(Generic[T]):
+    """Keys with something out, and what waits for it."""
+
+    __slots__ = ("_lanes", "waiting_count")
+
+    def __init__(self) -> None:
+        self._lanes: dict[Scope, deque[T]] = {}
+        self.waiting_count = 0
+
+    def __bool__(self) -> bool:
+        return bool(self._lanes)
+
+    def __contains__(self, scope: Scope) -> bool:
+        return scope in self._lanes
+
+    def enter(self, scope: Scope, item: T) -> bool:
+        """True: the way is free, hand it out. False: it waits here for its turn."""
+        waiting = self._lanes.get(scope)
+        if waiting is None:
+            self._lanes[scope] = deque()
+            return True
+        waiting.append(item)
+        self.waiting_count += 1
+        return False
+
+    def count_waiting(self, scope: Scope) -> int:
+        return len(self._lanes.get(scope, ()))
+
+    def advance(self, scope: Scope) -> T | None:
+        """What was out is settled: the next one, which is out from now on."""
+        waiting = self._lanes.get(scope)
+        if waiting is None:
+            return None
+        if not waiting:
+            del self._lanes[scope]
+            return None
+        self.waiting_count -= 1
+        return waiting.popleft()
+
+    def clear(self, scope: Scope) -> list[T]:
+        """What was out failed: all that waited for it, in order."""
+        waiting = self._lanes.pop(scope, None)
+        if waiting is None:
+            return []
+        self.waiting_count -= len(waiting)
+        return list(waiting)
+
+    def withdraw(self, topic: str) -> list[T]:
+        """All that waits for this topic; what is out stays out."""
+        found: list[T] = []
+        for scope, waiting in self._lanes.items():
+            if scope[0] == topic:
+                found += waiting
+                waiting.clear()
+        self.waiting_count -= len(found)
+        return found
+
+
+class Gate:
+    """A door that is shut: who comes now goes into the lot, and it opens when the lot is known to be empty.
+
+    `entering` are on their way into the lot. While the lot is asked whether it is empty, `is_finishing` keeps the loop
+    from reading, so that the answer stays true until the door is open. `claim_after`: how much must have been written
+    into the lot before anything is taken out by this door, because something older than what is there is on its way.
+    """
+
+    __slots__ = ("claim_after", "entered", "entering", "is_finishing")
+
+    def __init__(self) -> None:
+        self.entered = 0  # all that were sent into the lot
+        self.entering = 0
+        self.is_finishing = False
+        self.claim_after = 0
+
+    def enter(self) -> None:
+        self.entered += 1
+        self.entering += 1
+
+
+class Gates:
+    """The shut keys."""
+
+    __slots__ = ("_gates",)
+
+    def __init__(self) -> None:
+        self._gates: dict[Scope, Gate] = {}
+
+    def __len__(self) -> int:
+        return len(self._gates)
+
+    def __iter__(self) -> Iterator[Scope]:
+        return iter(list(self._gates))
+
+    def __contains__(self, scope: Scope) -> bool:
+        return scope in self._gates
+
+    def get(self, scope: Scope) -> Gate | None:
+        return self._gates.get(scope)
+
+    def shut(self, scope: Scope) -> Gate:
+        return self._gates.setdefault(scope, Gate())
+
+    def open(self, scope: Scope) -> None:
+        self._gates.pop(scope, None)
+
+    def find(self, wanted: Callable[[Gate], bool]) -> list[Scope]:
+        return [scope for scope, gate in self._gates.items() if wanted(gate)]

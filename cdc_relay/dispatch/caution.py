@@ -1,0 +1,138 @@
+"""A record that kills the process must not do so for ever.
+
+After repeated deaths at one position, and for parked records that were out at several deaths: one at a time, each noted
+durably before it is touched, until it has survived. The one that was noted at three deaths is the culprit. A note is
+open for a moment only, and never while we wait for a broker: an outage makes nobody a culprit.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+
+import structlog
+
+from cdc_relay.delivery.failures import CRASH, judge
+from cdc_relay.errors import AwayError
+from cdc_relay.model import Failure, Identity
+from cdc_relay.parking.entry import Claim, Inventory
+
+__all__ = ["Caution", "Notebook", "Quarantine"]
+
+log = structlog.get_logger()
+
+_DEATHS_TO_CAUTION = 2
+_DEATHS_TO_CULPRIT = 3
+_IDLE_SECONDS = 3.0
+_MORE_COUNT = 100
+_SURVIVED_SECONDS = 0.2  # alive for so long with the record handed out: what is missing now is the broker's answer
+
+
+class Notebook:
+    """The one note of this slot."""
+
+    def __init__(
+        self,
+        suspects: Mapping[Identity, int],
+        *,
+        open_note: Callable[[Identity], Future[None]],
+        close_note: Callable[[], Future[None]],
+    ) -> None:
+        self.open_note = open_note
+        self.close_note = close_note
+        self._suspects = suspects
+
+    def is_culprit(self, identity: Identity) -> bool:
+        return self._suspects.get(identity, 0) >= _DEATHS_TO_CULPRIT
+
+    def sentence(self, identity: Identity) -> Failure:
+        return judge(CRASH, f"the process died {self._suspects[identity]} times while it was at this record")
+
+
+class Caution:
+    """For the stream. `budget`: how many records the process that died may have had in its hands."""
+
+    def __init__(self, inventory: Inventory, notebook: Notebook, *, budget: int) -> None:
+        self.is_on = inventory.deaths >= _DEATHS_TO_CAUTION or inventory.has_suspects_to_come
+        self.notebook = notebook
+        self._left = budget
+        self._idle_since: float | None = None
+        if self.is_on:
+            log.warning("caution", reason="runs have died at this position", doing="one record at a time")
+
+    def passed(self) -> None:
+        self._idle_since = None
+        self._left -= 1
+        if self._left <= 0:
+            self.end()
+
+    def found(self) -> None:
+        """The culprit is parked. There may be more like it nearby."""
+        self._left = min(self._left, _MORE_COUNT)
+
+    def rest(self, now: float) -> None:
+        """Nothing comes: whatever the dead runs had in their hands has passed."""
+        self._idle_since = now if self._idle_since is None else self._idle_since
+        if now - self._idle_since >= _IDLE_SECONDS:
+            self.end()
+
+    def end(self) -> None:
+        self.is_on = False
+        log.info("caution_over")
+
+
+class Quarantine:
+    """For claims that were out at several deaths: each alone, behind a note."""
+
+    def __init__(
+        self, notebook: Notebook, *, offer: Callable[[Claim], None], condemn: Callable[[Claim, Failure], None]
+    ) -> None:
+        self._notebook = notebook
+        self._offer = offer
+        self._condemn = condemn
+        self._waiting: deque[Claim] = deque()
+        self._noting: Future[None] | None = None
+        self._closing: Future[None] | None = None
+        self._out_since: float | None = None
+
+    @staticmethod
+    def wants(claim: Claim) -> bool:
+        return claim.suspicion >= _DEATHS_TO_CAUTION
+
+    def add(self, claim: Claim) -> None:
+        if self._notebook.is_culprit(claim.identity):
+            self._condemn(claim, self._notebook.sentence(claim.identity))
+        else:
+            self._waiting.append(claim)
+
+    def tend(self, now: float) -> None:
+        if self._closing is not None:
+            if _is_over(self._closing):
+                self._closing = None
+        elif self._out_since is not None:
+            if now - self._out_since >= _SURVIVED_SECONDS:
+                self._out_since, self._closing = None, self._notebook.close_note()
+        elif self._noting is not None:
+            self._tend_noting(now)
+        elif self._waiting:
+            self._noting = self._notebook.open_note(self._waiting[0].identity)
+
+    def _tend_noting(self, now: float) -> None:
+        assert self._noting is not None
+        if not self._noting.done():
+            return
+        future, self._noting = self._noting, None
+        if _is_over(future) and future.exception() is None:
+            self._out_since = now
+            self._offer(self._waiting.popleft())
+
+
+def _is_over(future: Future[None]) -> bool:
+    """Done, whatever came of it: a note that could not be written is tried again, one that stays open is corrected."""
+    if not future.done():
+        return False
+    exc = future.exception()
+    if exc is not None and not isinstance(exc, AwayError):
+        raise exc
+    return True

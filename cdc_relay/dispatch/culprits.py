@@ -1,0 +1,123 @@
+"""Who of a refused batch was it? Remembers who is under suspicion, and guesses, to save sending hundreds one by one.
+
+A wrong guess costs a round trip, never a record: who is refused a second time, or looks guilty, is sent alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import structlog
+
+from cdc_relay.model import Failure, Record
+from cdc_relay.sinks.sink import Reject, Slip
+
+__all__ = ["Culprits", "Features", "find_largest", "looks_guilty"]
+
+log = structlog.get_logger()
+
+TOO_LARGE = ("MSG_SIZE_TOO_LARGE", "RECORD_LIST_TOO_LARGE")
+_NO_KEY = "INVALID_RECORD"  # of a compacted topic, above all
+_NONE_YET = ""  # the verdict on a record that goes alone because of others like it
+
+Position = tuple[int, int]
+
+
+class Features(NamedTuple):
+    """What makes a topic refuse a record."""
+
+    keyless: bool = False
+    size_bytes: int | None = None  # from this size on
+
+    @classmethod
+    def of(cls, record: Record, failure: Failure) -> Features | None:
+        if failure.code in TOO_LARGE:
+            return cls(size_bytes=record.size_bytes)
+        if failure.code == _NO_KEY and record.key is None:
+            return cls(keyless=True)
+        return None
+
+    def widen(self, other: Features) -> Features:
+        sizes = [size for size in (self.size_bytes, other.size_bytes) if size is not None]
+        return Features(self.keyless or other.keyless, min(sizes, default=None))
+
+    def match(self, record: Record) -> bool:
+        if self.keyless and record.key is None:
+            return True
+        return self.size_bytes is not None and record.size_bytes >= self.size_bytes
+
+
+class Culprits:
+    """Records by their position in the stream, topics by what they refuse."""
+
+    def __init__(self) -> None:
+        self._suspects: dict[Position, str] = {}  # sent alone, and the batch's verdict
+        self._bystanders: set[Position] = set()  # sent again as usual: another of the batch looked guilty
+        self._narrow: set[str] = set()  # topics that refuse records together which they take alone
+        self._wary: dict[str, Features] = {}  # by topic: what its culprits had in common
+
+    def __bool__(self) -> bool:
+        return bool(self._suspects or self._bystanders)
+
+    def knows(self, topic: str) -> bool:
+        """Some records of it travel alone."""
+        return topic in self._narrow or topic in self._wary
+
+    def sets_apart(self, record: Record, slip: Slip) -> bool:
+        """Whether it goes alone from the start: others like it were refused, or took their batch with them."""
+        features = self._wary.get(record.topic)
+        if record.topic in self._narrow or (features is not None and features.match(record)):
+            self._suspects.setdefault(slip.position, _NONE_YET)
+            return True
+        return False
+
+    def suspect(self, reject: Reject, largest: dict[str, int]) -> bool:
+        """Whether it is sent again alone; else once more as usual, for a batch has many innocent ones."""
+        position = reject.slip.position
+        if not looks_guilty(reject, largest) and position not in self._bystanders:
+            self._bystanders.add(position)
+            return False
+        self._bystanders.discard(position)
+        self._suspects[position] = reject.failure.code
+        return True
+
+    def acquit(self, slip: Slip) -> None:
+        """It was delivered. What a topic takes alone and not together is narrow; what it used to refuse, repaired."""
+        self._bystanders.discard(slip.position)
+        verdict = self._suspects.pop(slip.position, None)
+        if verdict == _NONE_YET:
+            self._wary.pop(slip.topic, None)
+        elif verdict in TOO_LARGE and slip.topic not in self._narrow:
+            self._narrow.add(slip.topic)
+            log.warning(
+                "topic_is_narrow", topic=slip.topic, remedy="set batch.size below the topic's max.message.bytes"
+            )
+
+    def convict(self, record: Record, slip: Slip, failure: Failure) -> None:
+        """It failed for good, alone perhaps: then others like it travel alone from now on."""
+        features = Features.of(record, failure)
+        if self.forget(slip) and features is not None:
+            known = self._wary.get(record.topic)
+            self._wary[record.topic] = features if known is None else known.widen(features)
+
+    def forget(self, slip: Slip) -> bool:
+        """No verdict will come; whether it was under suspicion."""
+        self._bystanders.discard(slip.position)
+        return self._suspects.pop(slip.position, None) is not None
+
+
+def find_largest(rejects: Iterable[Reject]) -> dict[str, int]:
+    """By topic, the size of the largest record that was refused for a size."""
+    largest: dict[str, int] = {}
+    for reject in rejects:
+        if reject.failure.code in TOO_LARGE:
+            topic, size = reject.record.topic, reject.record.size_bytes
+            largest[topic] = max(size, largest.get(topic, 0))
+    return largest
+
+
+def looks_guilty(reject: Reject, largest: dict[str, int]) -> bool:
+    if reject.failure.code in TOO_LARGE:
+        return reject.record.size_bytes * 2 > largest[reject.record.topic]
+    return reject.failure.code != _NO_KEY or reject.record.key is None

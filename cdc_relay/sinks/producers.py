@@ -1,0 +1,61 @@
+"""How librdkafka's producers are built: what the promises rest on, what the YAML says, and our better defaults."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from confluent_kafka import KafkaError, KafkaException, Producer
+
+from cdc_relay.errors import ConfigError
+
+__all__ = ["alone_properties", "build_producer", "producer_properties", "text_of"]
+
+# What the relay's promises rest on; the configuration refuses anything weaker.
+_OWNED = {
+    "acks": "all",
+    "enable.idempotence": "true",
+    "message.timeout.ms": "0",  # an outage is never a record's fault: librdkafka must not give up
+}
+# Better for this use than librdkafka's own defaults; the configuration may say otherwise.
+_DEFAULTS = {
+    "client.id": "cdc-relay",
+    "partitioner": "murmur2_random",  # where the Java client, and so Debezium, would put the same key
+    "linger.ms": "50",  # behind: full batches; caught up: flush() lifts it
+    "queue.buffering.max.messages": "10000000",  # the window bounds what is queued, not librdkafka
+    "queue.buffering.max.kbytes": "2147483647",
+    "topic.metadata.propagation.max.ms": "5000",  # how long a missing topic may be about to appear; it was 30 s
+    "request.timeout.ms": "5000",  # a topic below its min ISR holds up its whole connection for so long; it was 30 s
+    "log_level": "0",  # error_cb tells what matters
+    "socket.keepalive.enable": "true",
+    "reconnect.backoff.max.ms": "2000",
+}
+# librdkafka applies properties in the order given: a default must not undo what its alias says.
+_ALIASES = {"linger.ms": "queue.buffering.max.ms"}
+
+
+def producer_properties(configured: Mapping[str, str]) -> dict[str, str]:
+    defaults = {name: value for name, value in _DEFAULTS.items() if _ALIASES.get(name) not in configured}
+    properties = defaults | dict(configured) | _OWNED
+    properties.pop("delivery.report.only.error", None)  # false, as configuration checks; the client takes no text here
+    return properties
+
+
+def alone_properties(properties: Mapping[str, str]) -> dict[str, str]:
+    """Of a producer that gives each record a batch of its own."""
+    alone = {"batch.num.messages": "1", "linger.ms": "0"}  # nothing will join it: no sense in waiting
+    return {name: value for name, value in properties.items() if name != _ALIASES["linger.ms"]} | alone
+
+
+def build_producer(properties: Mapping[str, str], on_error: Callable[[KafkaError], None]) -> Producer:
+    try:
+        return Producer({**properties, "error_cb": on_error})
+    except (KafkaException, TypeError, ValueError) as exc:
+        raise ConfigError(
+            f"sink.kafka: {text_of(exc)}",
+            remedy="the names and values are librdkafka's own: see its CONFIGURATION.md",
+        ) from exc
+
+
+def text_of(exc: Exception) -> str:
+    error = exc.args[0] if exc.args else exc
+    return error.str() if isinstance(error, KafkaError) else str(error)

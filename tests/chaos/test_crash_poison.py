@@ -1,0 +1,232 @@
+"""A record that kills the process is parked as `crash` after three noted deaths, and the rest flows; what kills the
+process from outside makes nobody a culprit."""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import Any
+
+import pytest
+
+from tests.chaos.observed import wait_for_state
+from tests.chaos.trial import make_judged_pipeline, trial
+from tests.fixtures.fix_kafka import KafkaBroker
+from tests.fixtures.fix_relay import MakePipeline, MakeRelay, Pipeline, RelayProcess
+from tests.fixtures.numbered import NARROW, Numbered, nurse
+from tests.fixtures.outbox import insert_events
+from tests.fixtures.process import wait_until
+
+pytestmark = pytest.mark.kafka
+
+POISON = "hemlock"
+RETRY = {"base": "1s", "max": "1s", "jitter": 0, "max_retries": 1000}
+MAX_DEATHS = 8  # two until it notes each record, three with the note open; some slack
+KILL_COUNT = 10
+CULPRIT = "SELECT status, error_class, error_code, length(remedy) > 20, event_type FROM cdc_relay.parked_records"
+
+
+def start(make_relay: MakeRelay, pipeline: Pipeline, *, where: str, **config: Any) -> RelayProcess:
+    order = json.dumps({"poison": POISON, "where": where})
+    return make_relay(pipeline.config(**config), env={"SABOTAGE": order})
+
+
+def insert(pipeline: Pipeline, number: int, *, poison: bool = False, due: str | None = None, pad: str = "") -> None:
+    payload = json.dumps({"n": number, "pad": POISON + pad if poison else pad})
+    columns, values = "id, aggregatetype, aggregateid, type, payload", "gen_random_uuid(), %s, %s, 'T', %s"
+    if due is not None:
+        columns, values = f"{columns}, scheduled_at", f"{values}, {due}"
+    pipeline.database.execute(
+        f"INSERT INTO outbox ({columns}) VALUES ({values})", [pipeline.aggregate_type, f"k{number % 3}", payload]
+    )
+
+
+def condemned(pipeline: Pipeline) -> bool:
+    rows = pipeline.database.execute(CULPRIT)
+    return [row[:4] for row in rows] == [("dead", "crash", "crash", True)]
+
+
+def nurse_until_condemned(relay: RelayProcess, pipeline: Pipeline, events: Numbered, *, poison: set[int]) -> int:
+    def is_over() -> bool:
+        return condemned(pipeline) and not events.missing(without=poison)
+
+    deaths = nurse(relay, is_over, what="the culprit is parked and the rest flows", timeout=180)
+    assert 3 <= deaths <= MAX_DEATHS
+    print(f"{deaths} deaths")
+    return deaths
+
+
+def expect(pipeline: Pipeline, numbers: range) -> Numbered:
+    events = Numbered(pipeline, pipeline.kafka)
+    for number in numbers:
+        events.put.setdefault(f"k{number % 3}", []).append(number)
+    return events
+
+
+@pytest.mark.parametrize("ordering", ["relaxed", "strict"])
+@pytest.mark.parametrize("where", ["publish", "route"])
+@pytest.mark.parametrize("is_one_transaction", [True, False], ids=["one transaction", "many"])
+def test_a_record_that_kills_the_process_is_parked_and_the_rest_flows(
+    pipeline: Pipeline, make_relay: MakeRelay, where: str, ordering: str, is_one_transaction: bool
+) -> None:
+    events = expect(pipeline, range(20))
+    with pipeline.database.connect(autocommit=not is_one_transaction) as conn:
+        for number in range(20):
+            payload = json.dumps({"n": number, "pad": POISON if number == 7 else ""})
+            conn.execute(
+                "INSERT INTO outbox VALUES (gen_random_uuid(), %s, %s, 'T', %s)",
+                [pipeline.aggregate_type, f"k{number % 3}", payload],
+            )
+    relay = start(make_relay, pipeline, where=where, delivery={"ordering": ordering})
+    nurse_until_condemned(relay, pipeline, events, poison={7})
+    if ordering == "strict":
+        events.assert_in_order(without={7})
+    assert relay.is_running
+    assert relay.stop() == 0
+
+
+def test_the_relay_is_as_fast_as_ever_once_the_culprit_is_parked(pipeline: Pipeline, make_relay: MakeRelay) -> None:
+    """No note is written any more: nobody touches the run's row."""
+    events = expect(pipeline, range(6))
+    for number in range(6):
+        insert(pipeline, number, poison=number == 3)
+    relay = start(make_relay, pipeline, where="publish")
+    nurse_until_condemned(relay, pipeline, events, poison={3})
+    before = pipeline.database.execute("SELECT xmin::text FROM cdc_relay.runs")
+    with pipeline.database.connect() as conn:
+        insert_events(conn, 5_000, pipeline.aggregate_type)
+    pipeline.wait_for_records(5_005, timeout=60)
+    after = pipeline.database.execute("SELECT xmin::text FROM cdc_relay.runs")
+    assert (before, relay.is_running) == (after, True)
+
+
+def test_a_record_that_kills_with_its_report_is_parked(pipeline: Pipeline, make_relay: MakeRelay) -> None:
+    """It is on the topic by then, once for every death: that cannot be helped, but it ends."""
+    events = expect(pipeline, range(10))
+    for number in range(10):
+        insert(pipeline, number, poison=number == 4)
+    relay = start(make_relay, pipeline, where="report")
+    nurse_until_condemned(relay, pipeline, events, poison={4})
+
+
+def test_two_culprits_are_parked_one_after_the_other(pipeline: Pipeline, make_relay: MakeRelay) -> None:
+    events = expect(pipeline, range(10))
+    for number in range(10):
+        insert(pipeline, number, poison=number in (2, 3))
+    relay = start(make_relay, pipeline, where="publish")
+
+    def is_over() -> bool:
+        found = [row[:2] for row in pipeline.database.execute(CULPRIT)]
+        return found == [("dead", "crash")] * 2 and not events.missing(without={2, 3})
+
+    assert nurse(relay, is_over, what="both are parked and the rest flows", timeout=240) <= 2 * MAX_DEATHS
+
+
+def test_a_scheduled_record_that_kills_when_it_is_due_is_given_up(pipeline: Pipeline, make_relay: MakeRelay) -> None:
+    pipeline.database.execute("ALTER TABLE outbox ADD scheduled_at timestamptz")
+    outboxes = [{"table": "public.outbox", "columns": {"scheduled_at": "scheduled_at"}}]
+    events = expect(pipeline, range(8))
+    for number in range(4):
+        insert(pipeline, number, poison=number == 2, due="now() + interval '3 s'")
+    for number in range(4, 8):
+        insert(pipeline, number)
+    relay = start(make_relay, pipeline, where="publish", outboxes=outboxes)
+
+    def is_over() -> bool:
+        rows = pipeline.database.execute(f"{CULPRIT} WHERE status <> 'published'")
+        return [row[:4] for row in rows] == [("dead", "crash", "crash", True)] and not events.missing(without={2})
+
+    deaths = nurse(relay, is_over, what="the culprit is given up and the rest flows", timeout=180)
+    print(f"{deaths} deaths")
+    assert 3 <= deaths <= MAX_DEATHS
+
+
+@pytest.mark.real_kafka
+@pytest.mark.parametrize("ordering", ["relaxed", "strict"])
+def test_a_retried_record_that_kills_is_given_up(
+    make_pipeline: MakePipeline, make_relay: MakeRelay, kafka: KafkaBroker, ordering: str
+) -> None:
+    """It fails alone, by its size; when an operator has it retried with another payload it kills."""
+    pipeline = make_pipeline(topic_config=NARROW)
+    events = expect(pipeline, range(9))
+    for number in range(9):
+        insert(pipeline, number, pad="x" * 25_000 if number in (1, 2) else "")
+    relay = start(make_relay, pipeline, where="publish", delivery={"ordering": ordering, "retry": RETRY})
+    wait_until(lambda: events.lot().get("retrying", 0) == 2, timeout=60, what="two are parked")
+    kafka.configure_topic(pipeline.topic, max_message_bytes="200000")
+    events.tell(
+        "UPDATE cdc_relay.parked_records SET value = convert_to(%s, 'UTF8'), next_retry_at = now()"
+        " WHERE convert_from(value, 'UTF8')::jsonb @> '{\"n\": 1}'",
+        json.dumps({"n": 1, "pad": POISON}),
+    )
+
+    def is_over() -> bool:
+        rows = pipeline.database.execute(f"{CULPRIT} WHERE status <> 'published'")
+        return [row[:4] for row in rows] == [("dead", "crash", "crash", True)] and not events.missing(without={1})
+
+    deaths = nurse(relay, is_over, what="the culprit is given up and the rest flows", timeout=180)
+    print(f"{deaths} deaths")
+    assert 3 <= deaths <= MAX_DEATHS
+    if ordering == "strict":
+        events.assert_in_order(without={1})
+
+
+@pytest.mark.real_kafka
+def test_kills_during_an_outage_make_nobody_a_culprit(make_pipeline: MakePipeline, mortal_kafka: KafkaBroker) -> None:
+    """Those that meet a relay with records out, and those that meet one that waits for the broker."""
+    pipeline = make_pipeline(kafka=mortal_kafka)
+    relay = pipeline.start_relay()
+    for _ in range(5):
+        pipeline.insert()
+        mortal_kafka.freeze()
+        pipeline.insert()
+        wait_for_state(relay, "holding")
+        relay.kill()
+        relay.start()
+        wait_for_state(relay, "waiting")
+        relay.kill()
+        mortal_kafka.thaw()
+        relay.start().wait_ready()
+    pipeline.wait_for_records(10)
+    assert pipeline.database.execute(CULPRIT) == []
+
+
+@pytest.mark.real_kafka
+def test_kills_of_a_cautious_relay_whose_broker_is_silent_make_nobody_a_culprit(
+    make_pipeline: MakePipeline, mortal_kafka: KafkaBroker
+) -> None:
+    """Two deaths at one position make it note each record; then it dies again and again, waiting for the broker."""
+    pipeline = make_pipeline(kafka=mortal_kafka)
+    relay = pipeline.start_relay()
+    pipeline.insert()
+    pipeline.wait_for_records(1)
+    for _ in range(6):
+        mortal_kafka.thaw()
+        said = relay.stderr.count('"streaming"')
+        if not relay.is_running:
+            relay.start()
+            relay.wait_for_log('"streaming"', count=said + 1)
+        mortal_kafka.freeze()
+        pipeline.insert()
+        wait_for_state(relay, "holding")
+        relay.kill()
+    mortal_kafka.thaw()
+    relay.start().wait_ready()
+    pipeline.wait_for_records(7)
+    assert pipeline.database.execute(CULPRIT) == []
+
+
+def test_kills_at_random_moments_under_load_make_nobody_a_culprit(
+    make_pipeline: MakePipeline, rng: random.Random
+) -> None:
+    pipeline = make_judged_pipeline(make_pipeline)
+    relay = pipeline.start_relay()
+    with trial(pipeline, rng) as load:
+        load.let_deliver()
+        for _ in range(KILL_COUNT):
+            load.let_commit(rng.randint(0, 150))
+            relay.kill()
+            relay.start()
+        load.let_deliver()
+    load.report().assert_clean()
+    assert pipeline.database.execute(CULPRIT) == []

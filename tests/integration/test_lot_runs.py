@@ -1,0 +1,283 @@
+"""What a process learns when it takes the lot over, and what the lot looks like at a moment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from cdc_relay.model import Identity
+from cdc_relay.parking.entry import Outcome, Reason, Status, Survey
+from cdc_relay.parking.postgres_lot import PostgresLot
+from tests.fixtures.database import Database
+from tests.integration.lots import FAILURE, HOLDING, STRICT, TOPIC, Ground, due, lsns, make_entry, make_ticket, mark_all
+
+pytestmark = pytest.mark.core
+
+IDENTITY = make_ticket(5).identity
+OTHER = make_ticket(6).identity
+
+
+@pytest.fixture
+def ground(database: Database) -> Iterator[Ground]:
+    ground = Ground(database)
+    yield ground
+    ground.close()
+
+
+@pytest.fixture
+def lot(ground: Ground) -> PostgresLot:
+    return ground.open()
+
+
+def start(ground: Ground, confirmed_lsn: int = 100, note: Identity | None = None) -> PostgresLot:
+    """A run that took over, and that may have opened a note."""
+    lot = ground.open()
+    lot.take_over(confirmed_lsn)
+    if note is not None:
+        lot.open_note(note)
+    return lot
+
+
+def deaths(ground: Ground, confirmed_lsn: int = 100) -> int:
+    return ground.open().take_over(confirmed_lsn).deaths
+
+
+# --- taking over
+
+
+def test_identities_at_or_above_the_confirmed_position_are_known(lot: PostgresLot) -> None:
+    lot.park([make_entry(9), make_entry(10, ordinal=4), make_entry(2**40)])
+    identities = lot.take_over(10).identities
+    assert identities == {make_ticket(10, ordinal=4).identity, make_ticket(2**40).identity}
+
+
+def test_identities_are_known_whatever_became_of_the_record(ground: Ground, lot: PostgresLot) -> None:
+    lot.park([make_entry(1), make_entry(2)])
+    ground.set("status = 'discarded'", "commit_lsn = '0/1'")
+    mark_all(lot, due(lot), Outcome.PUBLISHED)
+    assert len(lot.take_over(1).identities) == 2
+
+
+def test_claims_of_an_earlier_run_are_released_uncounted(ground: Ground, lot: PostgresLot) -> None:
+    lot.take_over(1)
+    lot.park([make_entry(1)])
+    due(lot)
+    lot.end_run()
+    start(ground)
+    assert ground.rows("attempts, claimed_at, suspicion") == [(0, None, 0)]
+
+
+def test_a_run_that_died_leaves_suspicion_on_what_it_had_claimed(ground: Ground, lot: PostgresLot) -> None:
+    lot.take_over(1)
+    lot.park([make_entry(1), make_entry(2)])
+    due(lot, limit=1)
+    later = start(ground)
+    assert ground.rows("attempts, suspicion") == [(0, 1), (0, 0)]
+    assert [claim.suspicion for claim in due(later)] == [1, 0]
+
+
+def test_a_new_session_of_the_same_process_suspects_nobody(ground: Ground, lot: PostgresLot) -> None:
+    lot.take_over(1)
+    lot.park([make_entry(1)])
+    due(lot)
+    inventory = lot.take_over(1)
+    assert ground.rows("attempts, claimed_at, suspicion") == [(0, None, 0)]
+    assert (inventory.deaths, inventory.suspects) == (0, {})
+
+
+def test_a_retry_without_a_time_becomes_due_unless_its_topic_wakes_it(ground: Ground, lot: PostgresLot) -> None:
+    lot.park([make_entry(1, retry_seconds=None), make_entry(2, reason=Reason.TOPIC_CLOSED)])
+    lot.take_over(0)
+    assert ground.rows("next_retry_at IS NOT NULL") == [(True,), (False,)]
+    assert lsns(due(lot)) == [1]
+
+
+def test_another_slot_is_not_touched(ground: Ground, lot: PostgresLot) -> None:
+    lot.park([make_entry(1)])
+    due(lot)
+    other = ground.open(slot="other").take_over(0)
+    assert other.identities == frozenset()
+    assert ground.rows("claimed_at IS NOT NULL") == [(True,)]
+
+
+# --- deaths
+
+
+def test_the_first_run_has_no_deaths_behind_it(ground: Ground) -> None:
+    assert deaths(ground) == 0
+
+
+def test_runs_that_die_at_one_position_are_counted(ground: Ground) -> None:
+    assert [deaths(ground) for _ in range(4)] == [0, 1, 2, 3]
+
+
+def test_a_run_that_got_further_starts_the_count_anew(ground: Ground) -> None:
+    assert [deaths(ground), deaths(ground), deaths(ground, 101), deaths(ground, 101)] == [0, 1, 0, 1]
+
+
+def test_an_orderly_end_is_no_death(ground: Ground) -> None:
+    deaths(ground)
+    start(ground).end_run()
+    assert deaths(ground) == 0
+
+
+def test_taking_over_twice_counts_once(ground: Ground) -> None:
+    start(ground)
+    lot = ground.open()
+    assert [lot.take_over(100).deaths for _ in range(2)] == [1, 1]
+
+
+# --- the note
+
+
+def suspects(ground: Ground) -> dict[Identity, int]:
+    """As the next run finds them."""
+    return ground.open().take_over(100).suspects
+
+
+def test_who_was_noted_when_a_run_died_is_a_suspect(ground: Ground) -> None:
+    for count in (1, 2, 3):
+        start(ground, note=IDENTITY)
+        assert suspects(ground) == {IDENTITY: count}
+
+
+def test_who_was_survived_is_no_suspect(ground: Ground) -> None:
+    start(ground, note=IDENTITY).close_note()
+    assert suspects(ground) == {}
+
+
+def test_a_suspect_that_is_survived_is_none_any_more(ground: Ground) -> None:
+    start(ground, note=IDENTITY)
+    start(ground, note=IDENTITY).close_note()
+    assert suspects(ground) == {}
+
+
+def test_suspects_are_remembered_while_others_are_noted_and_survived(ground: Ground) -> None:
+    """Each run begins before the culprit: those in between must not make it forgotten."""
+    start(ground, note=IDENTITY)
+    lot = start(ground, note=OTHER)
+    lot.close_note()
+    lot.open_note(IDENTITY)
+    assert suspects(ground) == {IDENTITY: 2}
+
+
+def test_a_note_opened_again_by_the_same_process_counts_no_death(ground: Ground) -> None:
+    lot = start(ground, note=IDENTITY)
+    lot.take_over(100)
+    lot.open_note(IDENTITY)
+    assert suspects(ground) == {IDENTITY: 1}
+
+
+def test_taking_over_twice_makes_nobody_more_of_a_suspect(ground: Ground) -> None:
+    start(ground, note=IDENTITY)
+    lot = ground.open()
+    assert [lot.take_over(100).suspects for _ in range(2)] == [{IDENTITY: 1}, {IDENTITY: 1}]
+
+
+def test_an_orderly_end_in_the_middle_neither_counts_nor_clears(ground: Ground) -> None:
+    start(ground, note=IDENTITY)
+    start(ground, note=IDENTITY).end_run()
+    assert suspects(ground) == {IDENTITY: 1}
+
+
+def test_dying_before_the_note_is_opened_again_is_no_death_of_the_record(ground: Ground) -> None:
+    start(ground, note=IDENTITY)
+    start(ground)
+    assert suspects(ground) == {IDENTITY: 1}
+
+
+def test_a_run_that_was_replaced_writes_down_nothing_any_more(ground: Ground) -> None:
+    replaced = start(ground)
+    start(ground, note=IDENTITY)
+    replaced.close_note()
+    replaced.end_run()
+    assert suspects(ground) == {IDENTITY: 1}
+
+
+# --- the survey
+
+
+def test_an_empty_lot(lot: PostgresLot) -> None:
+    assert lot.survey() == Survey()
+
+
+def test_counts_and_sizes_are_of_what_lives(ground: Ground, lot: PostgresLot) -> None:
+    lot.park([make_entry(1, value=b"x" * 99), make_entry(2), make_entry(3, status=Status.DEAD)])
+    ground.set("status = 'published'", "commit_lsn = '0/2'")
+    ground.set("parked_at = now() - interval '1 hour'", "commit_lsn = '0/1'")
+    survey = lot.survey()
+    assert survey.counts == {Status.RETRYING: 1, Status.DEAD: 1}
+    assert (survey.live_count, survey.live_bytes) == (2, 102)
+    assert survey.oldest_seconds == pytest.approx(3600, abs=60)
+
+
+def test_heads_are_the_oldest_that_hold_their_key(lot: PostgresLot) -> None:
+    lot.park(
+        [
+            make_entry(1, b"a", policy=STRICT, status=Status.DEAD),
+            make_entry(2, b"a", policy=STRICT, status=Status.BEHIND, reason=Reason.BEHIND),
+            make_entry(3, b"b", policy=HOLDING, status=Status.DEAD),
+            make_entry(4, b"b", policy=HOLDING, status=Status.BEHIND, reason=Reason.BEHIND),
+            make_entry(5, b"b", policy=STRICT, topic="other"),
+            make_entry(6, b"relaxed"),
+            make_entry(
+                7, b"s", policy=STRICT, status=Status.SCHEDULED, reason=Reason.SCHEDULE, scheduled_at="2999-01-01"
+            ),
+        ]
+    )
+    expected = {(TOPIC, b"a"): Status.BEHIND, (TOPIC, b"b"): Status.DEAD, ("other", b"b"): Status.RETRYING}
+    assert lot.survey().heads == expected
+
+
+def test_a_head_that_waits_for_its_topic_is_ready_once_the_topic_is(lot: PostgresLot) -> None:
+    lot.park([make_entry(1, policy=STRICT, reason=Reason.TOPIC_CLOSED)])
+    assert lot.survey().heads == {(TOPIC, b"k"): Status.BEHIND}
+
+
+def test_an_end_or_a_note_of_a_run_that_was_taken_over_touches_nothing(ground: Ground) -> None:
+    standby, reader = ground.open(), start(ground, note=IDENTITY)
+    standby.end_run()
+    standby.close_note()
+    assert suspects(ground) == {IDENTITY: 1}
+    reader.end_run()  # taken over since
+    assert deaths(ground) == 2
+
+
+def test_waiting_topics_are_those_with_records_that_wait_for_them(lot: PostgresLot) -> None:
+    entries = [make_entry(n, topic=topic, reason=Reason.TOPIC_CLOSED) for n, topic in enumerate("abacb", 1)]
+    lot.park([*entries, make_entry(9, topic="d")])
+    assert lot.survey().waiting_topics == {"a", "b", "c"}
+    lot.claim_topic("a", limit=9)
+    assert "a" in lot.survey().waiting_topics  # out, not over
+
+
+@pytest.mark.parametrize(("offset", "expected"), [(-60.0, 0.0), (600.0, 600.0)])
+def test_due_is_the_next_retry(lot: PostgresLot, offset: float, expected: float) -> None:
+    lot.park([make_entry(1, retry_seconds=offset), make_entry(2, retry_seconds=9_000)])
+    assert lot.survey().due_seconds == pytest.approx(expected, abs=60)
+
+
+def test_due_is_the_next_schedule(lot: PostgresLot) -> None:
+    lot.park([make_entry(1, status=Status.SCHEDULED, reason=Reason.SCHEDULE, scheduled_at="2020-01-01")])
+    assert lot.survey().due_seconds == 0
+
+
+def test_nothing_is_due_by_time_that_waits_for_something_else(lot: PostgresLot) -> None:
+    lot.park([make_entry(1, reason=Reason.TOPIC_CLOSED), make_entry(2, status=Status.DEAD)])
+    lot.park([make_entry(3, policy=HOLDING, status=Status.DEAD), make_entry(4, policy=HOLDING)])
+    assert lot.survey().due_seconds is None
+
+
+def test_what_is_claimed_is_not_due(lot: PostgresLot) -> None:
+    lot.park([make_entry(1)])
+    due(lot)
+    assert lot.survey().due_seconds is None
+
+
+def test_a_copy_is_due_where_it_is_configured(ground: Ground) -> None:
+    lot = ground.open(dead_letter_topic="dead")
+    lot.park([make_entry(1, status=Status.DEAD, failure=FAILURE)])
+    assert lot.survey().due_seconds == 0
+    mark_all(lot, due(lot), Outcome.COPY_FAILED, retry_seconds=600)
+    assert lot.survey().due_seconds == pytest.approx(600, abs=60)

@@ -1,0 +1,344 @@
+"""While the lot cannot be written the relay holds and says so; nothing is confirmed, nothing is lost, others flow."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import psycopg
+import pytest
+
+from tests.fixtures.fix_kafka import KafkaBroker
+from tests.fixtures.fix_postgres import Database
+from tests.fixtures.fix_proxy import MakeProxy, TcpProxy
+from tests.fixtures.fix_relay import MakePipeline, Pipeline, RelayProcess
+from tests.fixtures.outbox import create_lot, insert_event
+from tests.fixtures.parked import end_lsn, logged, parked, readiness, run_dlq, wait_for_parked, wait_for_status
+from tests.fixtures.process import wait_until
+
+pytestmark = [pytest.mark.kafka, pytest.mark.real_kafka]
+
+TABLE = "cdc_relay.parked_records"
+GRANTS = """
+GRANT USAGE ON SCHEMA cdc_relay TO {role};
+GRANT SELECT ON cdc_relay.schema_version TO {role};
+GRANT SELECT, INSERT, UPDATE ON cdc_relay.parked_records, cdc_relay.runs TO {role}
+"""
+RAISE = """
+CREATE FUNCTION public.refuse() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN RAISE EXCEPTION 'could not extend file' USING ERRCODE = '{sqlstate}'; END $$;
+CREATE TRIGGER refuse BEFORE {event} ON cdc_relay.parked_records FOR EACH ROW {when} EXECUTE FUNCTION public.refuse()
+"""
+REPLY_TIME = """
+SELECT r.reply_time FROM pg_stat_replication r JOIN pg_replication_slots s ON s.active_pid = r.pid WHERE slot_name = %s
+"""
+
+
+@dataclass
+class Ground:
+    """A pipeline whose relay has a role of its own, and reaches its lot through a proxy."""
+
+    pipeline: Pipeline
+    proxy: TcpProxy
+    role: str = ""
+    locks: list[psycopg.Connection[Any]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.role = self.database.create_role("LOGIN REPLICATION")
+        self.database.execute(GRANTS.format(role=self.role))
+
+    @property
+    def database(self) -> Database:
+        return self.pipeline.database
+
+    def start(self, **config: Any) -> RelayProcess:
+        lot = {"dsn": self.database.dsn(self.role, port=self.proxy.port)}
+        config["parking"] = {**lot, **config.get("parking", {})}
+        return self.pipeline.start_relay(dsn=self.database.dsn(self.role), **config)
+
+    def insert_bad(self, count: int = 1) -> list[str]:
+        with self.database.connect() as conn:
+            return [insert_event(conn, "not/allowed") for _ in range(count)]
+
+    def insert_good(self, count: int) -> list[str]:
+        with self.database.connect() as conn:
+            return [insert_event(conn, self.pipeline.aggregate_type) for _ in range(count)]
+
+    def delivered(self) -> list[str]:
+        return [json.loads(record.value() or b"")["id"] for record in self.pipeline.records()]
+
+    def lock(self) -> None:
+        conn = self.database.connect(autocommit=False)
+        conn.execute(f"LOCK TABLE {TABLE} IN ACCESS EXCLUSIVE MODE")
+        self.locks.append(conn)
+
+    def unlock(self) -> None:
+        self.locks.pop().close()
+
+    def cut(self) -> None:
+        self.proxy.refuse()
+        self.proxy.cut()
+
+    def sql(self, statement: str) -> None:
+        self.database.execute(statement.format(role=self.role))
+
+
+@pytest.fixture
+def ground(pipeline: Pipeline, make_proxy: MakeProxy) -> Ground:
+    return Ground(pipeline, make_proxy("127.0.0.1", pipeline.database.server.port))
+
+
+@dataclass(frozen=True)
+class Trouble:
+    begin: Callable[[Ground], None]
+    repair: Callable[[Ground], None]
+    reason: str  # words of what the relay says
+    remedy: str
+
+
+def statements(begin: str, repair: str, *, reason: str, remedy: str) -> Trouble:
+    return Trouble(lambda ground: ground.sql(begin), lambda ground: ground.sql(repair), reason, remedy)
+
+
+TROUBLES = {
+    "no right to insert": statements(
+        f"REVOKE INSERT ON {TABLE} FROM {{role}}",
+        f"GRANT INSERT ON {TABLE} TO {{role}}",
+        reason="permission denied for table parked_records",
+        remedy="GRANT SELECT, INSERT, UPDATE ON cdc_relay.parked_records",
+    ),
+    "disk full": statements(
+        RAISE.format(sqlstate="53100", event="INSERT", when=""),
+        f"DROP TRIGGER refuse ON {TABLE}",
+        reason="could not extend file",
+        remedy="free space on the database server's disk",
+    ),
+    "value refused": statements(
+        f"ALTER TABLE {TABLE} ADD CONSTRAINT nothing CHECK (false) NOT VALID",
+        f"ALTER TABLE {TABLE} DROP CONSTRAINT nothing",
+        reason="a value was refused (SQLSTATE 23514)",
+        remedy="tried again",
+    ),
+    "table renamed": statements(
+        f"ALTER TABLE {TABLE} RENAME TO elsewhere",
+        "ALTER TABLE cdc_relay.elsewhere RENAME TO parked_records",
+        reason="does not exist",
+        remedy="cdc-relay setup",
+    ),
+    "table locked": Trouble(Ground.lock, Ground.unlock, "lock timeout", "end that transaction"),
+    "connection lost": Trouble(
+        Ground.cut, lambda ground: ground.proxy.accept(), "Postgres is not reachable", "network of parking.dsn"
+    ),
+}
+
+
+@pytest.fixture(params=TROUBLES)
+def trouble(request: pytest.FixtureRequest) -> Trouble:
+    return TROUBLES[request.param]
+
+
+def hear_status_updates(pipeline: Pipeline) -> None:
+    """Whatever the relay thought safe a moment ago, Postgres has heard it afterwards."""
+    replies: set[Any] = set()
+
+    def are_heard() -> bool:
+        replies.update(pipeline.database.execute(REPLY_TIME, [pipeline.slot]))
+        return len(replies) > 3
+
+    wait_until(are_heard, timeout=60, what="three status updates more")
+
+
+def wait_holding(relay: RelayProcess, reason: str) -> None:
+    def holds() -> bool:
+        said = readiness(relay)
+        return said["state"] == "holding" and reason in said["reason"]
+
+    wait_until(holds, timeout=90, what=f"it holds, for: {reason}")
+
+
+def wait_streaming(relay: RelayProcess) -> None:
+    wait_until(lambda: readiness(relay)["state"] == "streaming", timeout=90, what="it streams again")
+
+
+def wait_confirmed(ground: Ground, end: int) -> None:
+    wait_until(lambda: ground.pipeline.confirmed_lsn() >= end, timeout=90, what="the slot is confirmed to the end")
+
+
+def test_a_record_that_cannot_be_parked_is_not_confirmed_holds_nobody_else_and_is_parked_after_the_repair(
+    trouble: Trouble, ground: Ground
+) -> None:
+    relay = ground.start()
+    before = end_lsn(ground.database)
+    trouble.begin(ground)
+    bad = ground.insert_bad()
+    good = ground.insert_good(20)
+    end = end_lsn(ground.database)
+    ground.pipeline.wait_for_records(20)
+    wait_holding(relay, trouble.reason)
+    hear_status_updates(ground.pipeline)
+    assert ground.pipeline.confirmed_lsn() <= before
+    assert trouble.remedy in logged(relay, "lot_trouble")[-1]["remedy"]
+
+    trouble.repair(ground)
+    wait_confirmed(ground, end)
+    assert parked(ground.database, "event_id, status") == [(bad[0], "dead")]
+    assert ground.delivered() == good
+    wait_streaming(relay)
+    assert relay.stop() == 0
+
+
+def test_a_trouble_is_logged_when_it_begins_and_not_at_every_try(ground: Ground) -> None:
+    relay = ground.start()
+    trouble = TROUBLES["no right to insert"]
+    trouble.begin(ground)
+    ground.insert_bad()
+    wait_until(lambda: float(readiness(relay)["since_seconds"]) > 5, timeout=60, what="some tries were made")
+    assert readiness(relay)["state"] == "holding"
+    assert len(logged(relay, "lot_trouble")) == 1
+
+
+def test_a_stop_while_the_lot_cannot_be_written_loses_nothing(ground: Ground) -> None:
+    relay = ground.start(delivery={"drain": "1s"})
+    trouble = TROUBLES["no right to insert"]
+    trouble.begin(ground)
+    bad = ground.insert_bad(3)
+    wait_holding(relay, trouble.reason)
+    assert relay.stop() == 1  # what is open is not settled
+    assert parked(ground.database) == []
+    trouble.repair(ground)
+    relay.start().wait_ready()
+    wait_for_parked(ground.database, 3)
+    assert [event_id for (event_id,) in parked(ground.database, "event_id")] == bad
+
+
+def test_other_records_flow_as_long_as_the_window_has_room(ground: Ground) -> None:
+    relay = ground.start(delivery={"window": {"records": 20}})
+    trouble = TROUBLES["no right to insert"]
+    trouble.begin(ground)
+    bad = ground.insert_bad(15)
+    good = ground.insert_good(50)
+    ground.pipeline.wait_for_records(50)
+    bad += ground.insert_bad(10)
+    late = ground.insert_good(10)
+    end = end_lsn(ground.database)
+    wait_until(lambda: readiness(relay)["open_records"] == 20, timeout=60, what="the window is full")
+    hear_status_updates(ground.pipeline)
+    assert ground.delivered() == good
+    assert readiness(relay)["open_records"] == 20
+
+    trouble.repair(ground)
+    wait_confirmed(ground, end)
+    assert [event_id for (event_id,) in parked(ground.database, "event_id")] == bad
+    assert ground.delivered() == good + late
+
+
+def test_at_its_limit_the_lot_takes_no_more_until_there_is_room(ground: Ground) -> None:
+    relay = ground.start(parking={"limit": {"records": 5}})
+    ground.insert_bad(5)
+    wait_for_parked(ground.database, 5)
+    before = end_lsn(ground.database)
+    ground.insert_bad(3)
+    good = ground.insert_good(20)
+    end = end_lsn(ground.database)
+    ground.pipeline.wait_for_records(20)
+    wait_holding(relay, "the lot is full")
+    hear_status_updates(ground.pipeline)
+    assert len(parked(ground.database)) == 5
+    assert ground.pipeline.confirmed_lsn() <= before
+    assert "parking.limit" in logged(relay, "lot_trouble")[-1]["remedy"]
+
+    run_dlq(relay, "discard", "--all", "--reason", "a test", "--yes")
+    wait_confirmed(ground, end)
+    assert [status for (status,) in parked(ground.database)] == ["discarded"] * 5 + ["dead"] * 3
+    assert ground.delivered() == good
+    wait_streaming(relay)
+
+
+def test_the_limit_counts_bytes_too(ground: Ground) -> None:
+    relay = ground.start(parking={"limit": {"bytes": "10KiB"}})
+    with ground.database.connect() as conn:
+        insert_event(conn, "not/allowed", payload=json.dumps({"pad": "x" * 20_000}))
+    wait_for_parked(ground.database, 1)  # larger than the limit, and yet it must go somewhere
+    ground.insert_bad()
+    wait_holding(relay, "the lot is full")
+    run_dlq(relay, "discard", "--all", "--reason", "a test", "--yes")
+    wait_for_parked(ground.database, 2)
+
+
+def test_connections_that_are_killed_again_and_again_cost_no_record_and_make_no_second_row(ground: Ground) -> None:
+    ground.start()
+    bad: list[str] = []
+    for _ in range(10):
+        bad += ground.insert_bad(10)
+        ground.proxy.cut()
+    end = end_lsn(ground.database)
+    wait_confirmed(ground, end)
+    assert [event_id for (event_id,) in parked(ground.database, "event_id")] == bad
+
+
+def test_a_record_published_from_the_lot_is_not_published_again_because_it_cannot_be_written_down(
+    ground: Ground,
+) -> None:
+    pipeline = ground.pipeline
+    assert isinstance(pipeline.kafka, KafkaBroker)
+    pipeline.kafka.configure_topic(pipeline.topic, max_message_bytes="1000")
+    retry = {"base": "500ms", "max": "500ms", "max_retries": 1000}
+    relay = ground.start(delivery={"retry": retry})
+    pipeline.insert(payload=json.dumps({"id": "large", "pad": "x" * 5000}))
+    wait_for_status(ground.database, ["retrying"])
+    ground.sql(RAISE.format(sqlstate="53100", event="UPDATE", when="WHEN (NEW.status = 'published')"))
+    pipeline.kafka.configure_topic(pipeline.topic, max_message_bytes="100000")
+    pipeline.wait_for_records(1)
+    wait_holding(relay, "could not extend file")
+    hear_status_updates(pipeline)
+    ground.sql(f"DROP TRIGGER refuse ON {TABLE}")
+    wait_for_status(ground.database, ["published"])
+    wait_streaming(relay)
+    assert ground.delivered() == ["large"]
+
+
+# --- another database
+
+
+def test_the_lot_may_be_in_another_database(make_pipeline: MakePipeline) -> None:
+    pipeline = make_pipeline(topic_config={"max.message.bytes": "1000"})
+    pipeline.database.execute("DROP SCHEMA cdc_relay CASCADE")
+    other = Database(pipeline.database.server)
+    try:
+        with other.connect() as conn:
+            create_lot(conn)
+        relay = pipeline.start_relay(
+            delivery={"retry": {"base": "500ms", "max": "500ms", "max_retries": 1000}}, parking={"dsn": other.dsn()}
+        )
+        event_id = pipeline.insert(payload=json.dumps({"pad": "x" * 5000}))
+        end = end_lsn(pipeline.database)
+        wait_until(lambda: pipeline.confirmed_lsn() >= end, timeout=60, what="the parked record is confirmed")
+        assert parked(other, "event_id, status") == [(event_id, "retrying")]
+        assert isinstance(pipeline.kafka, KafkaBroker)
+        pipeline.kafka.configure_topic(pipeline.topic, max_message_bytes="100000")
+        wait_for_status(other, ["published"])
+        assert len(pipeline.records()) == 1
+        assert relay.stop() == 0
+    finally:
+        other.drop()
+
+
+def test_errors_of_the_lot_s_connection_name_its_own_setting(pipeline: Pipeline) -> None:
+    nowhere = pipeline.database.dsn().replace(pipeline.database.name, "no_such_database")
+    relay = pipeline.start_relay("--no-wait", ready=False, parking={"dsn": nowhere})
+    assert relay.wait(60) == 3
+    assert "parking.dsn" in relay.stderr
+
+
+# --- at the start
+
+
+def test_a_role_that_may_not_write_the_lot_is_refused_with_the_grant_it_needs(ground: Ground) -> None:
+    ground.sql(f"REVOKE INSERT ON {TABLE} FROM {{role}}")
+    relay = ground.start(ready=False)
+    assert relay.wait(60) == 3
+    assert (
+        f'GRANT SELECT, INSERT, UPDATE ON cdc_relay.parked_records, cdc_relay.runs TO "{ground.role}"' in relay.stderr
+    )
