@@ -101,7 +101,7 @@ class Storm:
         self._broker.configure_topic(self._streams[0].topic, max_message_bytes="200000")
 
     def retry(self) -> None:
-        dlq(self.relay, "retry", "--all", "--yes")
+        dlq(self.relay, "retry", "--all", "--yes", may_fail=True)
 
     def make_topic(self) -> None:
         if self._streams[1].topic not in self._broker.topics():

@@ -293,6 +293,7 @@ def test_all_that_is_wrong_is_said_at_once(pipeline: Pipeline) -> None:
 @pytest.mark.core
 def test_a_role_without_replication_is_refused_and_the_printed_command_repairs_it(pipeline: Pipeline) -> None:
     role = pipeline.database.create_role("LOGIN")
+    pipeline.grant_lot(role)
     dsn = pipeline.database.dsn(role, password=SECRET)
     said = last_words(start(pipeline, dsn=dsn))
     assert "Postgres refused the connection" in said
@@ -308,6 +309,7 @@ def guarded(make_postgres: MakePostgres, make_pipeline: MakePipeline) -> Pipelin
     server = make_postgres()
     pipeline = make_pipeline(server=server)
     server.execute(f"CREATE ROLE relay LOGIN REPLICATION PASSWORD '{SECRET}'")
+    pipeline.grant_lot("relay")
     rules = "host all postgres all trust\nhost all all all scram-sha-256\n"
     (server.data_dir / "pg_hba.conf").write_text(rules)
     server.configure()
