@@ -37,6 +37,10 @@ class Errand(Generic[T]):
         self._retry_at = 0.0
 
     @property
+    def unwritten_count(self) -> int:
+        return self.added_count - self.written_count
+
+    @property
     def is_idle(self) -> bool:
         return not self._gathered and not self._batch
 

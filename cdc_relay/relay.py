@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from concurrent.futures import TimeoutError as FutureTimeout
+from contextlib import suppress
 from dataclasses import replace
 from typing import Protocol, TypeVar
 
@@ -36,6 +37,7 @@ T = TypeVar("T")
 
 _FIRST_WAIT_SECONDS, _LONGEST_WAIT_SECONDS = 0.1, 5.0
 _STANDBY_SECONDS = 1.0
+_END_SECONDS = 10.0
 _LEAVE_SECONDS = 1.0  # what a shutting-down Postgres is asked to wait for open records
 
 
@@ -95,7 +97,13 @@ class Relay:
                     self._begin(stream)
         finally:
             if self._has_begun:
-                self._helper.submit(self._lot.end_run)
+                self._end_run()
+
+    def _end_run(self) -> None:
+        """Waited for, because a probe may be before it in the line: else an orderly stop would look like a death."""
+        future = self._helper.submit(self._lot.end_run)
+        with suppress(RelayError, FutureTimeout):
+            future.result(timeout=_END_SECONDS)
 
     # -- getting there
 
@@ -139,7 +147,8 @@ class Relay:
         confirmed_lsn, end_lsn = self._source.read_range()
         inventory = self._lot.take_over(confirmed_lsn)
         self._has_begun = True
-        return replace(inventory, identities=frozenset(each for each in inventory.identities if each[1] <= end_lsn))
+        identities = frozenset(each for each in inventory.identities if each[1] <= end_lsn)
+        return replace(inventory, identities=identities, end_lsn=end_lsn)
 
     def _probe_sink(self) -> None:
         try:

@@ -17,6 +17,7 @@ import structlog
 
 from cdc_relay.bell import Bell
 from cdc_relay.delivery.intake import Intake, Outcome
+from cdc_relay.dispatch.caution import SURVIVED_SECONDS
 from cdc_relay.dispatch.dispatch import Dispatch
 from cdc_relay.errors import AwayError, SourceError
 from cdc_relay.model import Record
@@ -38,7 +39,6 @@ _HOLD_SECONDS = 0.05
 _COMMIT_SECONDS = 0.2
 _HANDSHAKE_SECONDS = 5.0
 _NOTE_SECONDS = 1.0  # between two tries to note a record
-_SURVIVED_SECONDS = 0.2  # a record that was handed out so long ago has not killed us
 _LARGE_FRAME_BYTES = 16 << 20  # libpq's buffer stays grown after such a frame until the line is closed
 
 
@@ -132,13 +132,14 @@ class Session:
     def part(self, drain_seconds: float) -> int:
         """Hand out nothing new, drain, and make sure that Postgres has heard the last confirmation; what is left."""
         deadline = self._clock() + drain_seconds
+        self._dispatch.feed.is_leaving = True
         if not self._parted:  # a row may have been read and dropped the first time: never read on behind it
             self._parted = True
             self._read_to_commit(self._clock() + min(drain_seconds, _COMMIT_SECONDS))
         while not self._is_drained and self._clock() < deadline:
             self._drain_turn()
         self._shake_hands(self._clock() + _HANDSHAKE_SECONDS)
-        return self._intake.window.record_count
+        return self._intake.window.record_count + self._dispatch.unwritten_count
 
     def close(self) -> None:
         self._stream.close()
@@ -252,7 +253,7 @@ class Session:
         frame, self._frame = self._frame or self._stream.read(), None
         if frame is None:
             if not self._intake.ledger.in_transaction:
-                self._dispatch.caution.rest(self._clock())
+                self._dispatch.caution.rest(self._clock(), self._intake.ledger.received_lsn)
             return False
         self._heard_at = self._clock()
         identity, caution = self._intake.identify(frame), self._dispatch.caution
@@ -278,9 +279,9 @@ class Session:
 
     def _survive(self) -> None:
         """Whatever the record does to this process, it does now. A broker that does not answer is another matter."""
-        deadline = self._clock() + _SURVIVED_SECONDS
-        while self._dispatch.is_waiting_for_broker and self._clock() < deadline:
-            self._settle(self._sink.flush(0.05))
+        deadline = self._clock() + SURVIVED_SECONDS
+        while not self._is_drained and self._clock() < deadline:
+            self._drain_turn()
 
     def _wait_for(self, future: Future[None]) -> bool:
         """Only here the loop waits for the helper; the status clock runs on."""
@@ -417,7 +418,8 @@ class Session:
             return End.LEAVING
         window, intake = self._intake.window, self._intake
         if window.is_full and now - self._settled_at >= self._timing.release:
-            return End.RELEASED
+            # Not for the lot's sake: what was published behind the unparked record would be published again each time.
+            return End.RELEASED if self._dispatch.is_waiting_for_broker else None
         if intake.largest_frame_bytes > _LARGE_FRAME_BYTES and self._is_drained and self._frame is None:
             return None if intake.ledger.in_transaction else End.REFRESH
         return None

@@ -127,6 +127,7 @@ def _make_lot(config: RelayConfig) -> PostgresLot:
         limit_bytes=limit.bytes,
         dead_letter_topic=config.parking.dead_letter_topic,
         policies=policies_of(config),
+        outboxes=[str(outbox.table) for outbox in config.outboxes],
         setting="source.dsn" if config.parking.dsn is None else "parking.dsn",
     )
 

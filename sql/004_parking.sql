@@ -91,6 +91,7 @@ CREATE TABLE IF NOT EXISTS cdc_relay.runs (
     began_at         timestamptz NOT NULL DEFAULT now(),
     ended            boolean     NOT NULL DEFAULT false, -- in an orderly way
     deaths           integer     NOT NULL DEFAULT 0,     -- runs in a row from confirmed_lsn that did not end so
+    outboxes         jsonb       NOT NULL DEFAULT '[]',  -- that it reads: they number the rows of a transaction
     note             text,                               -- the record that it is at, while that is noted
     suspects         jsonb       NOT NULL DEFAULT '{}'   -- by record: deaths while it was noted
 );

@@ -7,7 +7,7 @@ goes into the lot, behind the record that failed, until the lot has none of the 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Generic, TypeVar
 
 __all__ = ["Gate", "Gates", "Lanes", "Scope"]
@@ -103,9 +103,6 @@ class Gates:
     def __init__(self) -> None:
         self._gates: dict[Scope, Gate] = {}
 
-    def __len__(self) -> int:
-        return len(self._gates)
-
     def __iter__(self) -> Iterator[Scope]:
         return iter(list(self._gates))
 
@@ -120,6 +117,3 @@ class Gates:
 
     def open(self, scope: Scope) -> None:
         self._gates.pop(scope, None)
-
-    def find(self, wanted: Callable[[Gate], bool]) -> list[Scope]:
-        return [scope for scope, gate in self._gates.items() if wanted(gate)]

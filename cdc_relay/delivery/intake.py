@@ -31,8 +31,8 @@ class Intake:
 
     __slots__ = (
         "_decode",
+        "_newest_parked",
         "_parked",
-        "_parked_until",
         "_plans",
         "_router",
         "_sentence",
@@ -62,7 +62,7 @@ class Intake:
         self._plans: dict[int, AnyPlan | None] = {}
         self._transaction: Transaction | None = None
         self._parked = parked  # what the lot has of what the slot may deliver again
-        self._parked_until = max((identity[1] for identity in parked), default=0)
+        self._newest_parked = max(((lsn, ordinal) for _, lsn, ordinal, _ in parked), default=(0, 0))
         self.has_passed_parked = not parked  # all that is older than what the lot has was delivered again
         self._sentence: Failure | None = None
 
@@ -146,10 +146,14 @@ class Intake:
         """A change that the lot has is settled: it was delivered again because the slot had not heard of it."""
         transaction = self._transaction
         assert transaction is not None
-        if transaction.commit_lsn > self._parked_until:
-            self._parked = frozenset()
+        if (transaction.commit_lsn, ordinal) > self._newest_parked:
+            self._pass_parked()
             return False
         return (outbox, transaction.commit_lsn, ordinal, transaction.commit_time_us) in self._parked
+
+    def _pass_parked(self) -> None:
+        self.has_passed_parked = True
+        self._parked = frozenset()
 
     def _plan(self, relation_id: int) -> AnyPlan | None:
         try:
@@ -168,8 +172,8 @@ class Intake:
             case Commit():
                 self.ledger.commit(message.end_lsn)
                 self._transaction = None
-                if message.commit_lsn >= self._parked_until:
-                    self.has_passed_parked = True
+                if message.commit_lsn >= self._newest_parked[0]:
+                    self._pass_parked()
                 self.idle_lsn = 0
                 self.transaction_count += 1
                 self.lag_us = header.send_time_us - message.commit_time_us
@@ -184,8 +188,8 @@ class Intake:
             self.reply_is_due = True
         if not self.ledger.in_transaction:
             self.idle_lsn = keepalive.wal_end
-            if keepalive.wal_end > self._parked_until:
-                self.has_passed_parked = True
+            if keepalive.wal_end > self._newest_parked[0]:
+                self._pass_parked()
 
 
 def _ticket(routed: Routed, row: Values, *, plan: AnyPlan, transaction: Transaction, ordinal: int) -> Ticket:

@@ -18,7 +18,7 @@ from cdc_relay.errors import AwayError
 from cdc_relay.model import Failure, Identity
 from cdc_relay.parking.entry import Claim, Inventory
 
-__all__ = ["Caution", "Notebook", "Quarantine"]
+__all__ = ["SURVIVED_SECONDS", "Caution", "Notebook", "Quarantine"]
 
 log = structlog.get_logger()
 
@@ -26,7 +26,7 @@ _DEATHS_TO_CAUTION = 2
 _DEATHS_TO_CULPRIT = 3
 _IDLE_SECONDS = 3.0
 _MORE_COUNT = 100
-_SURVIVED_SECONDS = 0.2  # alive for so long with the record handed out: what is missing now is the broker's answer
+SURVIVED_SECONDS = 0.2  # alive for so long with the record handed out: what is missing now is the broker's answer
 
 
 class Notebook:
@@ -57,6 +57,7 @@ class Caution:
         self.is_on = inventory.deaths >= _DEATHS_TO_CAUTION or inventory.has_suspects_to_come
         self.notebook = notebook
         self._left = budget
+        self._end_lsn = inventory.end_lsn
         self._idle_since: float | None = None
         if self.is_on:
             log.warning("caution", reason="runs have died at this position", doing="one record at a time")
@@ -71,8 +72,10 @@ class Caution:
         """The culprit is parked. There may be more like it nearby."""
         self._left = min(self._left, _MORE_COUNT)
 
-    def rest(self, now: float) -> None:
-        """Nothing comes: whatever the dead runs had in their hands has passed."""
+    def rest(self, now: float, received_lsn: int) -> None:
+        """Nothing comes, and the server is not only reading: what the dead runs had in their hands has passed."""
+        if received_lsn < self._end_lsn:
+            return
         self._idle_since = now if self._idle_since is None else self._idle_since
         if now - self._idle_since >= _IDLE_SECONDS:
             self.end()
@@ -111,7 +114,7 @@ class Quarantine:
             if _is_over(self._closing):
                 self._closing = None
         elif self._out_since is not None:
-            if now - self._out_since >= _SURVIVED_SECONDS:
+            if now - self._out_since >= SURVIVED_SECONDS:
                 self._out_since, self._closing = None, self._notebook.close_note()
         elif self._noting is not None:
             self._tend_noting(now)

@@ -121,6 +121,11 @@ class Dispatch:
         return self.publisher.is_idle
 
     @property
+    def unwritten_count(self) -> int:
+        """Published from the lot and not yet written down so: they would be published again."""
+        return self.publisher.marks.unwritten_count
+
+    @property
     def _has_room(self) -> bool:
         """A window that is full of records on their way into the lot must not keep the lot from getting emptier."""
         return not self._intake.window.is_full or not self.publisher.out
@@ -129,7 +134,8 @@ class Dispatch:
         """Once a turn, after the reports."""
         self._watch_oldest(now)
         self.feed.look()
-        self.entrance.insists = self.feed.is_finishing  # nothing is read meanwhile, so that is a window's worth at most
+        # In both cases nothing is read meanwhile, so that is a window's worth at most.
+        self.entrance.insists = self.feed.is_finishing or self.caution.is_on
         self.entrance.tend(now)
         self.publisher.tend(now)
         self.outages.tend(now)

@@ -36,8 +36,10 @@ Job = Callable[[], list[Claim]]
 
 _BATCH = 200
 _KEY_BATCH = 50
+_KEY_COUNT = 10  # keys that are claimed from at the same time
 _SURVEY_SECONDS = 10.0  # also finds what was changed by hand without a notification
 _RETRY_SECONDS = 1.0
+_LOCKED_SECONDS = 0.3
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.02, 1.0  # after a claim of what should have been due and was not
 _STUCK_SECONDS, _STUCK_COUNT = 1.0, 1_000
 _MARGIN_SECONDS = 0.005  # Postgres' clock decides what is due: be a moment late rather than ask twice
@@ -53,6 +55,7 @@ class _Track:
     future: Future[list[Claim]] | None = None
     out: int = 0
     was_clear: bool = False  # nothing was on its way into the lot when the claim was asked for
+    ask_at: float = 0.0
 
     @property
     def is_busy(self) -> bool:
@@ -93,6 +96,8 @@ class Feed:
         self._by_claim: dict[int, _Track] = {}
         self._surveying: Future[Survey] | None = None
         self._survey_at = 0.0
+        self._finished_at: dict[KeyScope, float] = {}  # when a key last had nothing to give
+        self.is_leaving = False  # what is claimed now is given back
         self._finishing: set[KeyScope] = set()  # keys whose gate may open, if a survey finds nothing of them
         self._surveyed: set[KeyScope] = set()  # those of them that the survey under way is about
         self._pause_seconds = _FIRST_PAUSE_SECONDS
@@ -115,7 +120,10 @@ class Feed:
     def follow(self, scope: KeyScope) -> None:
         """The key's record that was out is settled: the next of the key, from the lot."""
         if scope not in self._keys:
-            self._keys[scope] = _Track(lambda: partial(self._lot.claim_key, *scope, limit=_KEY_BATCH), scope=scope)
+            # A row that somebody has locked looks like none: do not ask for it without a pause.
+            ask_at = self._finished_at.pop(scope, -_LOCKED_SECONDS) + _LOCKED_SECONDS
+            job = partial(self._lot.claim_key, *scope, limit=_KEY_BATCH)
+            self._keys[scope] = _Track(lambda: job, scope, ask_at=ask_at)
 
     def expect(self, entry: Entry) -> None:
         """Something was parked that is due at some time, or dead and to be copied."""
@@ -143,8 +151,11 @@ class Feed:
         """While the lot is asked whether a door can be opened, nobody may come to it."""
         if self._finishing or self._surveyed:
             return True
+        is_in_order = self._is_in_order()  # else nothing is taken out, and pausing would not help
         topics = (track.topic for track in self._topics.values())
-        return any(topic is not None and (topic.gate.is_finishing or topic.is_pressed) for topic in topics)
+        return any(
+            topic is not None and (topic.gate.is_finishing or (topic.is_pressed and is_in_order)) for topic in topics
+        )
 
     # -- the clock
 
@@ -191,14 +202,18 @@ class Feed:
                 self._ask(track, gate=topic.gate)
 
     def _tend_keys(self) -> None:
+        busy_count = sum(track.is_busy for track in self._keys.values())
         for scope, track in list(self._keys.items()):
+            if busy_count >= _KEY_COUNT or self._intake.window.is_full:
+                return
             gate = self._entrance.gates.get(scope)
-            if track.is_busy or scope in self._publisher.lanes:
+            if track.is_busy or scope in self._publisher.lanes or self._publisher.now < track.ask_at:
                 continue
             if gate is None or scope[0] in self._entrance.shelves:
                 del self._keys[scope]  # followed again when the topic is open
             elif self._may_ask(gate) and not gate.is_finishing:
                 self._ask(track, gate=gate)
+                busy_count += 1
 
     def _may_ask(self, gate: Gate) -> bool:
         return self._entrance.parks.written_count >= gate.claim_after
@@ -240,7 +255,7 @@ class Feed:
         suspected: set[KeyScope] = set()  # nobody of a strict key passes one that is in quarantine
         for claim in claims:
             scope = claim.topic, claim.record.key if claim.record is not None else None
-            if claim.policy.strict and scope in suspected:
+            if self.is_leaving or (claim.policy.strict and scope in suspected):
                 self._publisher.decline_claim(claim)
             elif self._quarantine.wants(claim):
                 suspected.add(scope)
@@ -283,14 +298,19 @@ class Feed:
     def _follow_topic(self, topic: str) -> None:
         self._expect_at(self._publisher.now)  # a retry may have been due while it was closed
         for scope in self._entrance.gates:
-            if scope[0] == topic:
-                self.follow(scope)
+            if scope[0] == topic and scope not in self._publisher.lanes:
+                self._finish(scope)
 
     # -- gates
 
     def _finish_key(self, scope: KeyScope) -> None:
         """Nothing of the key can be published now: either the lot has none of it left, or its oldest has to wait."""
         del self._keys[scope]
+        self._finished_at[scope] = self._publisher.now
+        self._finish(scope)
+
+    def _finish(self, scope: KeyScope) -> None:
+        """Let the next survey tell whether the key's gate can be opened."""
         gate = self._entrance.gates.get(scope)
         if gate is not None:
             gate.is_finishing = True
@@ -324,6 +344,7 @@ class Feed:
             self._expect_at(max(now + survey.due_seconds + _MARGIN_SECONDS, self._not_before))
         for scope in self._surveyed - survey.heads.keys():
             self._entrance.gates.open(scope)
+            self._finished_at.pop(scope, None)
         self._let_go()
         self._look_after_gates(survey)
 
@@ -336,12 +357,11 @@ class Feed:
 
     def _look_after_gates(self, survey: Survey) -> None:
         """A head that waits for nobody, or a key that nobody waits for: an operator, or a run before, took the head."""
+        for scope in survey.heads:
+            self._entrance.gates.shut(scope)  # an operator may have made it one
         for scope in self._entrance.gates:
             if survey.heads.get(scope, Status.BEHIND) is Status.BEHIND:
                 self.follow(scope)
-        for scope, status in survey.heads.items():
-            if status is Status.RETRYING:
-                self._entrance.gates.shut(scope)
 
     def _note_trouble(self, exc: AwayError, now: float) -> None:
         self._retry_at = now + _RETRY_SECONDS

@@ -29,6 +29,7 @@ Probe = Callable[[str], Future[Failure | None]]
 _EMPTY_SECONDS = 1.0  # what the other topics' records get to come back before everything is taken back
 _FIRST_WAIT_SECONDS, _LONGEST_WAIT_SECONDS = 1.0, 30.0
 _LOOK_SECONDS = 1.0
+_AGAIN_SECONDS = 5.0  # between two looks at records that are out for too long
 _SLACK_COUNT = 2_000
 
 
@@ -74,7 +75,9 @@ class Outages:
         self._probe = probe
         self._drain = drain
         self._patience_seconds = patience_seconds
-        self._inquiry: dict[str, Future[Failure | None]] | None = None
+        self._to_ask: list[str] = []
+        self._asking: tuple[str, Future[Failure | None]] | None = None
+        self._sick_since: dict[str, float] = {}  # topics of which the cluster says what keeps them
         self._look_at = 0.0
 
     @property
@@ -110,6 +113,7 @@ class Outages:
 
     def open(self, topic: ClosedTopic) -> None:
         del self.closed[topic.name]
+        self._sick_since.pop(topic.name, None)
         self._publisher.open_topic(topic.name)
         log.info("topic_open", topic=topic.name, closed_seconds=round(self._publisher.now - topic.since, 1))
 
@@ -118,9 +122,7 @@ class Outages:
         for topic in list(self.closed.values()):
             if topic.phase is Phase.CLOSED and topic.name not in self._publisher.out:
                 self._tend_probe(topic, now)
-        if now >= self._look_at:
-            self._look_at = now + _LOOK_SECONDS
-            self._look(now)
+        self._look(now)
 
     # -- closing
 
@@ -137,8 +139,8 @@ class Outages:
 
     def _tend_probe(self, topic: ClosedTopic, now: float) -> None:
         if topic.probing is None:
-            if now >= topic.probe_at:
-                topic.probing = self._probe(topic.name)
+            if now >= topic.probe_at and not any(each.probing for each in self.closed.values()):
+                topic.probing = self._probe(topic.name)  # one at a time: the helper has other things to do
             return
         if not topic.probing.done():
             return
@@ -168,15 +170,22 @@ class Outages:
     # -- finding out
 
     def _look(self, now: float) -> None:
-        """Records have been out for too long: is it their topic, or is it the cluster?"""
-        if self._inquiry is None:
-            late = self._late_topics(now)
-            if late:
-                self._inquiry = {name: self._probe(name) for name in late}
-        elif all(future.done() for future in self._inquiry.values()):
-            answers, self._inquiry = self._inquiry, None
-            self._look_at = now + self._patience_seconds
-            self._conclude(answers, now)
+        """Records have been out for too long: is it their topic, or is it the cluster? One question at a time."""
+        if self._asking is None:
+            if not self._to_ask and now >= self._look_at:
+                self._look_at = now + _LOOK_SECONDS
+                self._to_ask = self._late_topics(now)
+            if self._to_ask:
+                name = self._to_ask.pop()
+                self._asking = name, self._probe(name)
+        elif self._asking[1].done():
+            (name, future), self._asking = self._asking, None
+            self._look_at = now + _AGAIN_SECONDS
+            try:
+                self._conclude(name, future.result(), now)
+            except AwayError:  # the cluster: hold everything, park nothing
+                self._to_ask = []
+                self._sick_since.clear()
 
     def _late_topics(self, now: float) -> list[str]:
         """All that are out where the oldest transaction stands still: one partition of a busy topic may be at fault."""
@@ -188,18 +197,24 @@ class Outages:
         since, publisher = now - self._patience_seconds, self._publisher
         return [name for name in publisher.out if publisher.moved_at.get(name, now) <= since]
 
-    def _conclude(self, answers: dict[str, Future[Failure | None]], now: float) -> None:
-        silent = self._silent_topics(now)
-        others_move = self._publisher.delivered_at > now - self._patience_seconds
-        for name, future in answers.items():
-            try:
-                failure = future.result()
-            except AwayError:
-                return  # the cluster: hold everything, park nothing
-            if failure is None and name in silent and others_move:
-                failure = judge(NOT_ACKNOWLEDGED, f"nothing acknowledged for {self._patience_seconds:g} s")
-            if failure is not None and name in self._publisher.out:
-                self.close(name, failure)
+    def _conclude(self, name: str, failure: Failure | None, now: float) -> None:
+        """A cluster that comes back may not know all its leaders yet: what it says must last, or others must move."""
+        if name not in self._publisher.out:
+            return
+        others_move = self._do_others_move(now)
+        if failure is None:
+            self._sick_since.pop(name, None)
+            if others_move and name in self._silent_topics(now):
+                seconds = self._patience_seconds
+                self.close(name, judge(NOT_ACKNOWLEDGED, f"nothing acknowledged for {seconds:g} s, while others are"))
+        elif others_move or now - self._sick_since.setdefault(name, now) >= _AGAIN_SECONDS:
+            self.close(name, failure)
+
+    def _do_others_move(self, now: float) -> bool:
+        """For as long as a topic may be silent: right after an outage one leader is quicker than another."""
+        publisher = self._publisher
+        is_moving = publisher.delivered_at > now - _AGAIN_SECONDS
+        return is_moving and now - publisher.flowing_since >= self._patience_seconds
 
 
 def _log_closed(topic: str, failure: Failure) -> None:

@@ -35,6 +35,7 @@ RouteAgain = Callable[[Claim], Record | Unroutable]
 _RESEND_SECONDS = 1.0  # between two tries of a record that the cluster, not the record, kept from being published
 _COPY_SECONDS = 30.0  # between two tries of a copy for the dead-letter topic
 _CLOSED_SECONDS = 5.0  # until a parked record is looked at again whose topic turned out to be closed
+_PAUSE_SECONDS = 5.0  # without any acknowledgement: the cluster was away
 _LANE_LIMIT = 1_000  # records of one strict key that wait in memory; the rest waits in the lot, so that others pass
 
 
@@ -59,6 +60,7 @@ class Publisher:
         self.lanes: Lanes[tuple[Record, Slip]] = Lanes()
         self.now = 0.0
         self.delivered_at = 0.0  # when the broker last acknowledged anything
+        self.flowing_since = 0.0  # since when it does so without a long pause
         self.out: dict[str, int] = {}  # by topic: records that the sink has
         self.moved_at: dict[str, float] = {}  # by topic: when something of it was last acknowledged, or began to be out
         self.claimed: set[int] = set()  # ids of parked records that are out, or not yet written down again
@@ -122,7 +124,7 @@ class Publisher:
         if isinstance(record, Unroutable):
             self._fail_claim(claim, record.failure)
             return
-        claim = claim._replace(topic=record.topic, headers=record.headers, record=record)
+        claim = claim._replace(topic=record.topic, headers=record.headers, policy=record.policy, record=record)
         if record.topic in self._entrance.shelves and claim.reason is not Reason.TOPIC_CLOSED:
             self._conclude_claim(claim, Outcome.RELEASED, retry_seconds=_CLOSED_SECONDS)
         elif not _keeps_order(claim):
@@ -237,6 +239,8 @@ class Publisher:
                 settle(ticket)  # type: ignore[arg-type]  # no claim is out
         self._stats.published_count += len(delivered)
         self._stats.published_bytes += size_bytes
+        if self.now - self.delivered_at > _PAUSE_SECONDS:
+            self.flowing_since = self.now
         self.delivered_at = self.now
 
     def _on_delivered(self, slip: Slip) -> None:
@@ -271,8 +275,7 @@ class Publisher:
         slip, record, failure, was_alone = reject
         self._scopes.pop(slip.position, None)
         if isinstance(slip, Claim) and slip.purpose is Purpose.COPY:
-            self._conclude_claim(slip, Outcome.COPY_FAILED, failure=failure, retry_seconds=_COPY_SECONDS)
-            log.warning("copy_failed", topic=record.topic, record=str(slip), reason=failure.reason)
+            self._judge_copy(slip, reject)
             return
         match failure.action:
             case Action.PARK:
@@ -292,6 +295,15 @@ class Publisher:
                 raise SinkError(f"the Kafka producer broke: {failure.reason}")
             case _:
                 assert_never(failure.action)
+
+    def _judge_copy(self, claim: Claim, reject: Reject) -> None:
+        """It closes no topic and is never given up: the record's own fate is decided already."""
+        failure = reject.failure
+        if failure.action is Action.RESEND_ALONE and not reject.was_alone:
+            self._hand_out(reject.record, claim, alone=True)
+            return
+        self._conclude_claim(claim, Outcome.COPY_FAILED, failure=failure, retry_seconds=_COPY_SECONDS)
+        log.warning("copy_failed", topic=reject.record.topic, record=str(claim), reason=failure.reason)
 
     def _send_again(self, record: Record, slip: Slip, *, alone: bool = False) -> None:
         if record.topic in self._entrance.shelves and not isinstance(slip, Claim):
@@ -366,6 +378,7 @@ class Publisher:
     def _shelve(self, record: Record, slip: Slip) -> None:
         """One that was out, and with it what waits for it."""
         self._culprits.forget(slip)
+        self._scopes.pop(slip.position, None)
         waiting = self.lanes.clear((record.topic, record.key)) if _keeps_order(slip) else []
         self._shelve_all(record.topic, [(record, slip), *waiting])
 

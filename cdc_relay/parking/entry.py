@@ -142,6 +142,7 @@ class Inventory:
     deaths: int = 0  # runs in a row that ended without a word at this very position
     suspects: dict[Identity, int] = field(default_factory=dict)  # who was noted at how many deaths
     confirmed_lsn: int = 0
+    end_lsn: int = 0  # of the WAL when the session began
 
     @property
     def has_suspects_to_come(self) -> bool:

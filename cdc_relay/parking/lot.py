@@ -1,7 +1,7 @@
 """The seam to the table of parked records. Every call may block within limits: it is made on the helper thread.
 
 All of them raise AwayError when the lot cannot be reached or refuses for now (nothing was changed then), and are safe
-to repeat. RefusedError only from `open`.
+to repeat. RefusedError, for what no waiting cures, only from `open` and `take_over`.
 """
 
 from __future__ import annotations

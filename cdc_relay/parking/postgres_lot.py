@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 import orjson
 
-from cdc_relay.errors import AwayError
+from cdc_relay.errors import AwayError, RefusedError
 from cdc_relay.model import Identity, Policy
 from cdc_relay.parking.claims import ClaimReader
 from cdc_relay.parking.entry import Claim, Entry, Inventory, Mark, Survey
@@ -41,6 +41,7 @@ class PostgresLot:
         limit_bytes: int,
         dead_letter_topic: str | None = None,
         policies: Mapping[str, Policy],
+        outboxes: Sequence[str] = (),
         setting: str = "source.dsn",
     ) -> None:
         """`policies` by route name; `setting` is the key of the configuration that `conninfo` comes from."""
@@ -51,6 +52,7 @@ class PostgresLot:
         self._limit_bytes = limit_bytes
         self._dead_letter_topic = dead_letter_topic
         self._reader = ClaimReader(policies, dead_letter_topic)
+        self._outboxes = sorted(outboxes)
         self._began_at = as_timestamp(time.time_ns() // 1000)  # by which a run knows its own row
         self._live_count = 0
         self._live_bytes = 0
@@ -78,10 +80,12 @@ class PostgresLot:
 
     def take_over(self, confirmed_lsn: int) -> Inventory:
         with self._call(), self._line.transaction():
-            deaths, suspects, has_died = self._begin_run(confirmed_lsn)
+            has_died, before = self._read_last_run()
+            deaths, suspects = self._begin_run(confirmed_lsn)
             self._line.query("release", self._slot, as_bool(has_died), "[]")
             self._line.query("wake", self._slot)
             identities = read_identities(self._line, self._slot, confirmed_lsn)
+            self._require_same_rows(identities, before)
             survey = self._read_survey()
         self._out.clear()
         self._has_strays = False
@@ -89,6 +93,8 @@ class PostgresLot:
 
     def survey(self) -> Survey:
         with self._call():
+            if self._out:
+                self._line.query("renew", self._slot, orjson.dumps(sorted(self._out)).decode())
             return self._read_survey()
 
     # --- in
@@ -184,16 +190,43 @@ class PostgresLot:
 
     def _claim(self, name: str, limit: int, *params: Param, budget: int = _CLAIM_BYTES) -> list[Claim]:
         rows = self._line.query(name, self._slot, str(limit), str(budget), *params)
-        return [self._reader.read(row) for row in rows]
+        return [claim for row in rows if (claim := self._read_claim(row)) is not None]
+
+    def _read_claim(self, row: tuple[bytes | None, ...]) -> Claim | None:
+        try:
+            return self._reader.read(row)
+        except (KeyError, TypeError, ValueError) as exc:
+            self._line.query("bury", self._slot, (row[0] or b"").decode(), f"the row cannot be read: {type(exc).__name__}")
+            return None
 
     def _claim_copies(self, limit: int, used_bytes: int) -> list[Claim]:
         budget = _CLAIM_BYTES - used_bytes
         return self._claim("claim_copies", limit, budget=budget) if limit > 0 and budget > 0 else []
 
-    def _begin_run(self, confirmed_lsn: int) -> tuple[int, dict[Identity, int], bool]:
-        has_died = bool(self._line.query("last_run", self._slot, self._began_at))
-        [(deaths, suspects)] = self._line.query("begin_run", self._slot, self._began_at, format_lsn(confirmed_lsn))
-        return int(deaths or 0), read_suspects(suspects), has_died
+    def _read_last_run(self) -> tuple[bool, list[str]]:
+        rows = self._line.query("last_run", self._slot, self._began_at)
+        if not rows:
+            return False, []
+        [(has_died, outboxes)] = rows
+        return has_died == b"true", orjson.loads(outboxes or b"[]")
+
+    def _begin_run(self, confirmed_lsn: int) -> tuple[int, dict[Identity, int]]:
+        outboxes = orjson.dumps(self._outboxes).decode()
+        values = (self._slot, self._began_at, format_lsn(confirmed_lsn), outboxes)
+        [(deaths, suspects)] = self._line.query("begin_run", *values)
+        return int(deaths or 0), read_suspects(suspects)
+
+    def _require_same_rows(self, identities: frozenset[Identity], before: list[str]) -> None:
+        """A row's number in its transaction is part of its identity, and only rows of configured outboxes count."""
+        if not identities or not before or before == self._outboxes:
+            return
+        newest = format_lsn(max(identity[1] for identity in identities))
+        raise RefusedError(
+            f"the outboxes changed from {', '.join(before)} to {', '.join(self._outboxes)} while the slot may deliver"
+            f" transactions again of which parts are parked, up to {newest}: parked rows would be mistaken for others",
+            remedy=f"start the relay once more with the outboxes as they were, until confirmed_flush_lsn of slot"
+            f" {self._slot} is above {newest}; stop it, and change them then",
+        )
 
     def _read_survey(self) -> Survey:
         survey = read_survey(self._line, self._slot, has_copies=self._dead_letter_topic is not None)

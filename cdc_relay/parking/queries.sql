@@ -242,6 +242,20 @@ UPDATE cdc_relay.parked_records
        suspicion = suspicion + $2::boolean::int
  WHERE slot = $1::text AND claimed_at IS NOT NULL AND NOT $3::jsonb @> to_jsonb(id)
 
+-- :renew
+-- $1 slot, $2 ids. Still out, however long the broker takes: for the tools a claim of a minute ago is a dead one.
+UPDATE cdc_relay.parked_records SET claimed_at = now()
+ WHERE slot = $1::text AND claimed_at IS NOT NULL AND $2::jsonb @> to_jsonb(id)
+
+-- :bury
+-- $1 slot, $2 id, $3 why. A row that was changed by hand so that it cannot be read: it must not stop the others.
+UPDATE cdc_relay.parked_records
+   SET status = 'dead', reason = 'failure', claimed_at = NULL, copied_at = now(), last_error_at = now(),
+       first_failed_at = coalesce(first_failed_at, now()), error_class = 'permanent', error_code = 'unreadable_row',
+       last_error = $3::text, remedy = 'headers and columns of this row are not what docs/parking.md says: correct them by'
+                                       ' SQL, or cdc-relay dlq discard'
+ WHERE slot = $1::text AND id = $2::bigint
+
 -- :wake
 -- $1 slot. A retry without a time would wait for ever, unless its topic wakes it.
 UPDATE cdc_relay.parked_records SET next_retry_at = now()
@@ -254,22 +268,24 @@ SELECT outbox, commit_lsn::text, ordinal::text, (extract(epoch FROM commit_time)
  WHERE slot = $1::text AND commit_lsn >= $2::pg_lsn
 
 -- :last_run
--- $1 slot, $2 when this run began. A row: the run before this one died. Locked until this run is written down.
-SELECT FROM cdc_relay.runs
- WHERE slot = $1::text AND began_at <> $2::timestamptz AND NOT ended FOR UPDATE
+-- $1 slot, $2 when this run began. The run before this one: whether it died, and which outboxes it read. Locked until
+-- this run is written down.
+SELECT (NOT ended)::text, outboxes::text FROM cdc_relay.runs
+ WHERE slot = $1::text AND began_at <> $2::timestamptz FOR UPDATE
 
 -- :begin_run
--- $1 slot, $2 when this run began, $3 confirmed LSN. Repeated by the same run it counts nothing again. Whoever was noted
+-- $1 slot, $2 when this run began, $3 confirmed LSN, $4 outboxes. Repeated by the same run it counts nothing again. Whoever was noted
 -- when another run died is a suspect.
-INSERT INTO cdc_relay.runs AS r (slot, began_at, confirmed_lsn)
-VALUES ($1::text, $2::timestamptz, $3::pg_lsn)
+INSERT INTO cdc_relay.runs AS r (slot, began_at, confirmed_lsn, outboxes)
+VALUES ($1::text, $2::timestamptz, $3::pg_lsn, $4::jsonb)
 ON CONFLICT (slot) DO UPDATE
    SET deaths = CASE WHEN r.confirmed_lsn <> excluded.confirmed_lsn OR r.ended THEN 0
                      WHEN r.began_at = excluded.began_at THEN r.deaths ELSE r.deaths + 1 END,
        suspects = CASE WHEN r.note IS NULL OR r.began_at = excluded.began_at THEN r.suspects
                        ELSE r.suspects || jsonb_build_object(r.note, coalesce((r.suspects ->> r.note)::int, 0) + 1) END,
        note = CASE WHEN r.began_at = excluded.began_at THEN r.note END,
-       confirmed_lsn = excluded.confirmed_lsn, began_at = excluded.began_at, ended = false
+       confirmed_lsn = excluded.confirmed_lsn, began_at = excluded.began_at, ended = false,
+       outboxes = excluded.outboxes
 RETURNING deaths::text, suspects::text
 
 -- :open_note

@@ -202,7 +202,7 @@ def test_records_that_only_together_are_too_large_for_the_topic_are_all_delivere
     ordering: str, make_pipeline: MakePipeline
 ) -> None:
     pipeline = make_pipeline(topic_config={"max.message.bytes": "2000"})
-    batch = insert_all(pipeline, [f"k{n % 3}" for n in range(300)], sizes={}, size=400)
+    batch = insert_all(pipeline, [f"k{n % 30}" for n in range(300)], sizes={}, size=400)
     pipeline.start_relay(delivery={"ordering": ordering})
     wait_confirmed(pipeline, batch.end_lsn)
     assert parked(pipeline.database, "status, error_code") == []

@@ -168,6 +168,23 @@ def test_a_key_is_held_behind_a_dead_record_until_an_operator_decides(
     assert events.duplicates() == []
 
 
+@pytest.mark.parametrize("is_restarted", [False, True], ids=["", "after a restart"])
+def test_a_dead_record_that_nobody_waits_for_holds_its_key_all_the_same(events: Numbered, is_restarted: bool) -> None:
+    relay = events.pipeline.start_relay(
+        delivery=strict(MORTAL, on_dead="hold"), sink={"kafka": {"message.max.bytes": 24_000}}
+    )
+    events.commit(all_keys(0, 11), bad={10})
+    events.wait_for_lot(dead=1)
+    if is_restarted:
+        assert relay.stop() == 0
+        relay.start().wait_ready()
+    events.commit(all_keys(11, 20))
+    events.wait_for_lot(dead=1, behind=1)
+    discard_by_command(events, relay)
+    events.wait_until_delivered(without={10})
+    events.assert_in_order(without={10})
+
+
 def test_a_missing_topic_keeps_the_order_of_its_keys_and_others_flow(events: Numbered, broker: KafkaBroker) -> None:
     other = Numbered(events.pipeline, broker, f"later-{events.aggregate_type}")
     events.pipeline.start_relay(delivery=strict(QUICK))

@@ -43,18 +43,18 @@ def test_caution_ends_when_as_many_have_passed_as_the_dead_run_may_have_had() ->
 
 def test_caution_ends_when_nothing_comes_any_more() -> None:
     caution = make_caution(2)
-    caution.rest(100.0)
-    caution.rest(102.9)
+    caution.rest(100.0, 0)
+    caution.rest(102.9, 0)
     assert caution.is_on
-    caution.rest(103.1)
+    caution.rest(103.1, 0)
     assert not caution.is_on
 
 
 def test_a_record_in_between_starts_the_rest_anew() -> None:
     caution = make_caution(2)
-    caution.rest(100.0)
+    caution.rest(100.0, 0)
     caution.passed()
-    caution.rest(104.0)
+    caution.rest(104.0, 0)
     assert caution.is_on
 
 
@@ -161,3 +161,14 @@ def test_nobody_of_a_strict_key_passes_one_that_is_in_quarantine() -> None:
     rig.run(10)
     assert [slip.ordinal for slip in rig.sink.accepted] == [0, 1, 2]
     assert rig.lot.live() == []
+
+
+def test_rest_is_no_rest_while_the_server_is_still_reading() -> None:
+    """Re-reading WAL from far back takes longer than a moment, and the culprit may be at its end."""
+    caution = Caution(Inventory(frozenset(), Survey(), deaths=2, end_lsn=500), make_notebook(), budget=10)
+    for now in (100.0, 110.0, 120.0):
+        caution.rest(now, 499)
+    assert caution.is_on
+    caution.rest(121.0, 500)
+    caution.rest(125.0, 500)
+    assert not caution.is_on

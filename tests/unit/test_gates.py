@@ -60,7 +60,7 @@ def test_shutting_a_gate_twice_is_the_same_gate() -> None:
     gate = gates.shut(K)
     gate.enter()
     assert gates.shut(K) is gate
-    assert (gate.entering, gate.entered, len(gates)) == (1, 1, 1)
+    assert (gate.entering, gate.entered, len(list(gates))) == (1, 1, 1)
 
 
 def test_a_gate_is_of_one_topic_and_one_key() -> None:
@@ -83,4 +83,4 @@ def test_gates_may_be_shut_and_opened_while_they_are_walked() -> None:
     gates.shut(L)
     for scope in gates:
         gates.open(scope)
-    assert len(gates) == 0
+    assert len(list(gates)) == 0
