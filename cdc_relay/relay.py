@@ -234,7 +234,7 @@ class Relay:
             raise DrainError(
                 f"stopped with {left} records unsettled after {self._timing.drain:g} s: they will be published again at"
                 " the next start",
-                remedy="nothing is lost; see why the broker is slow, or raise delivery.drain",
+                remedy="nothing is lost; see why the broker or the lot is slow, or raise delivery.drain",
             )
 
     def _recover(self, exc: RelayError, started: float) -> None:

@@ -36,7 +36,7 @@ Job = Callable[[], list[Claim]]
 
 _BATCH = 200
 _KEY_BATCH = 50
-_KEY_COUNT = 10  # keys that are claimed from at the same time
+_KEY_COUNT = 4  # keys that the lot is asked for at the same time: what they give is beyond the window
 _SURVEY_SECONDS = 10.0  # also finds what was changed by hand without a notification
 _RETRY_SECONDS = 1.0
 _LOCKED_SECONDS = 0.3
@@ -202,9 +202,9 @@ class Feed:
                 self._ask(track, gate=topic.gate)
 
     def _tend_keys(self) -> None:
-        busy_count = sum(track.is_busy for track in self._keys.values())
+        asked_count = sum(track.future is not None for track in self._keys.values())
         for scope, track in list(self._keys.items()):
-            if busy_count >= _KEY_COUNT or self._intake.window.is_full:
+            if asked_count >= _KEY_COUNT or (self._intake.window.is_full and self._publisher.out):
                 return
             gate = self._entrance.gates.get(scope)
             if track.is_busy or scope in self._publisher.lanes or self._publisher.now < track.ask_at:
@@ -213,7 +213,8 @@ class Feed:
                 del self._keys[scope]  # followed again when the topic is open
             elif self._may_ask(gate) and not gate.is_finishing:
                 self._ask(track, gate=gate)
-                busy_count += 1
+                asked_count += 1
+                self._keys[scope] = self._keys.pop(scope)  # the others first, the next time
 
     def _may_ask(self, gate: Gate) -> bool:
         return self._entrance.parks.written_count >= gate.claim_after

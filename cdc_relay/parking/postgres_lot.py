@@ -196,7 +196,8 @@ class PostgresLot:
         try:
             return self._reader.read(row)
         except (KeyError, TypeError, ValueError) as exc:
-            self._line.query("bury", self._slot, (row[0] or b"").decode(), f"the row cannot be read: {type(exc).__name__}")
+            number, why = (row[0] or b"").decode(), f"the row cannot be read: {type(exc).__name__}"
+            self._line.query("bury", self._slot, number, why)
             return None
 
     def _claim_copies(self, limit: int, used_bytes: int) -> list[Claim]:

@@ -241,8 +241,8 @@ FAULTS = (
         promise=7,
         title="a topic is closed although the whole cluster is away",
         file=OUTAGES,
-        old="                return  # the cluster: hold everything, park nothing\n",
-        new="                failure = judge(NOT_ACKNOWLEDGED, 'silent')\n",
+        old="            except AwayError:  # the cluster: hold everything, park nothing\n",
+        new="            except AwayError:\n                self.close(name, judge(NOT_ACKNOWLEDGED, 'silent'))\n",
         tests=(
             f"{UNIT_OUTAGES}test_silence_of_the_whole_cluster_parks_nothing",
             f"{PARKED}test_an_outage_of_the_broker_parks_nobody_and_loses_nobody[frozen]",
@@ -311,7 +311,7 @@ FAULTS = (
         promise=9,
         title="a relay that holds never releases the line",
         file=SESSION,
-        old="            return End.RELEASED\n",
+        old="            return End.RELEASED if self._dispatch.is_waiting_for_broker else None\n",
         new="            return None\n",
         tests=(
             f"{UNIT_SESSION}test_the_line_is_released_after_holding_with_a_full_window",

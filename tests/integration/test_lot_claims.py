@@ -360,3 +360,57 @@ def test_a_claim_lost_on_the_way_is_released_by_the_next(ground: Ground, lot: Po
     [claim] = due(lot)
     assert (claim.commit_lsn, claim.attempts) == (2, 1)
     assert ground.rows("attempts, claimed_at IS NOT NULL") == [(1, True), (1, True)]  # the first is still out
+
+
+# --- for as long as it takes
+
+
+def test_a_claim_is_renewed_by_every_survey_until_it_is_marked(ground: Ground, lot: PostgresLot) -> None:
+    """For the tools a claim of a minute ago is a dead one, but an outage may last longer."""
+    lot.park([make_entry(1), make_entry(2)])
+    [first, _] = due(lot)
+    ground.set("claimed_at = '2020-01-01'")
+    lot.survey()
+    assert ground.rows("claimed_at > now() - interval '1 minute'") == [(True,), (True,)]
+    mark_all(lot, [first], Outcome.RELEASED)
+    lot.survey()
+    assert ground.rows("claimed_at IS NULL") == [(True,), (False,)]
+
+
+def test_a_claim_of_somebody_else_is_not_renewed(ground: Ground, lot: PostgresLot) -> None:
+    lot.park([make_entry(1), make_entry(2)])
+    assert lsns(due(lot, limit=1)) == [1]
+    assert lsns(due(ground.open(), limit=1)) == [2]
+    ground.set("claimed_at = '2020-01-01'")
+    lot.survey()
+    assert ground.rows("claimed_at > now() - interval '1 minute'") == [(True,), (False,)]
+
+
+# --- rows that were changed by hand
+
+UNREADABLE = ['[{"value": "x"}]', '{"a": 1}', '[{"name": "h"}]', '[{"name": "h", "base64": "abc"}]', '["h"]', "5"]
+
+
+@pytest.mark.parametrize("headers", UNREADABLE)
+def test_a_row_that_cannot_be_read_is_dead_and_the_others_come(ground: Ground, lot: PostgresLot, headers: str) -> None:
+    lot.park([make_entry(1), make_entry(2)])
+    ground.set(f"headers = '{headers}'", "commit_lsn = '0/1'")
+    assert lsns(due(lot)) == [2]
+    [row, _] = ground.rows("status, error_code, claimed_at, remedy IS NOT NULL")
+    assert row == ("dead", "unreadable_row", None, True)
+    assert due(lot) == []
+
+
+def test_a_dead_row_that_cannot_be_read_is_not_copied_for_ever(ground: Ground) -> None:
+    lot = ground.open(dead_letter_topic="dead")
+    lot.park([dead(1), dead(2)])
+    ground.set("headers = '5'", "commit_lsn = '0/1'")
+    assert lsns(due(lot)) == [2]
+    assert due(lot) == []
+
+
+def test_a_row_of_a_key_or_a_topic_that_cannot_be_read_stops_neither(ground: Ground, lot: PostgresLot) -> None:
+    lot.park([behind(1), behind(2), waiting(3, b"other"), waiting(4, b"other")])
+    ground.set("headers = '5'", "commit_lsn IN ('0/1', '0/3')")
+    assert lsns(lot.claim_key(TOPIC, b"k", limit=9)) == [2]
+    assert lsns(lot.claim_topic(TOPIC, limit=9)) == [4]

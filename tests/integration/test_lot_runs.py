@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from cdc_relay.errors import RefusedError
 from cdc_relay.model import Identity
 from cdc_relay.parking.entry import Outcome, Reason, Status, Survey
 from cdc_relay.parking.postgres_lot import PostgresLot
@@ -281,3 +282,40 @@ def test_a_copy_is_due_where_it_is_configured(ground: Ground) -> None:
     assert lot.survey().due_seconds == 0
     mark_all(lot, due(lot), Outcome.COPY_FAILED, retry_seconds=600)
     assert lot.survey().due_seconds == pytest.approx(600, abs=60)
+
+
+# --- the outboxes that it reads
+
+
+def read(ground: Ground, *outboxes: str, confirmed_lsn: int = 5) -> PostgresLot:
+    """A run that reads these."""
+    lot = ground.open(outboxes=outboxes)
+    lot.take_over(confirmed_lsn)
+    return lot
+
+
+@pytest.mark.parametrize("outboxes", [("b",), ("a", "b", "c"), ("b", "c")], ids=["one less", "one more", "another"])
+def test_other_outboxes_are_refused_while_parked_rows_may_come_again(ground: Ground, outboxes: tuple[str, ...]) -> None:
+    """They number the rows of a transaction: a parked row would be mistaken for another, and that one be lost."""
+    read(ground, "a", "b").park([make_entry(5)])
+    with pytest.raises(RefusedError, match="outboxes changed from a, b to") as raised:
+        read(ground, *outboxes)
+    assert "0/5" in raised.value.remedy
+
+
+def test_a_refused_run_leaves_no_trace(ground: Ground) -> None:
+    read(ground, "a", "b").park([make_entry(5)])
+    for _ in range(2):
+        with pytest.raises(RefusedError):
+            read(ground, "b")
+    assert read(ground, "a", "b").take_over(5).deaths == 1
+
+
+def test_other_outboxes_are_fine_when_no_parked_row_comes_again(ground: Ground) -> None:
+    read(ground, "a", "b").park([make_entry(5)])
+    read(ground, "b", confirmed_lsn=6)
+
+
+def test_the_same_outboxes_in_another_order_are_the_same(ground: Ground) -> None:
+    read(ground, "a", "b").park([make_entry(5)])
+    assert len(read(ground, "b", "a").take_over(5).identities) == 1

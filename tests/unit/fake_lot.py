@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from itertools import accumulate
 from typing import TypeVar
 
 from cdc_relay.errors import AwayError
@@ -19,6 +20,7 @@ __all__ = ["FakeJobs", "FakeLot", "Row"]
 T = TypeVar("T")
 _LIVE = (Status.RETRYING, Status.BEHIND, Status.SCHEDULED, Status.DEAD)
 _HOLDING = (Status.RETRYING, Status.BEHIND, Status.DEAD)
+_CLAIM_BYTES = 8 << 20
 
 
 @dataclass(eq=False)
@@ -40,6 +42,8 @@ class Row:
     attempts: int = 0
     suspicion: int = 0
     is_claimed: bool = False
+    claimed_at: float = 0.0
+    is_locked: bool = False  # by an operator's open transaction
     is_copied: bool = False
     was_dead: bool = False
 
@@ -79,6 +83,7 @@ class FakeLot:
     clock: Callable[[], float]
     dead_letter_topic: str | None = None
     limit_records: int = 1_000_000
+    end_lsn: int = 0  # of the WAL, for who takes over
     was_notified: bool = False
     away: set[str] = field(default_factory=set)
     lost: set[str] = field(default_factory=set)
@@ -133,7 +138,8 @@ class FakeLot:
         self._out.clear()
         self._has_strays = False
         identities = frozenset(row.identity for row in self.rows.values() if row.identity[1] >= confirmed_lsn)
-        return Inventory(identities, self._survey(), self.run.deaths, dict(self.run.suspects))
+        inventory = Inventory(identities, self._survey(), self.run.deaths, dict(self.run.suspects))
+        return replace(inventory, end_lsn=self.end_lsn)
 
     def park(self, entries: Sequence[Entry]) -> None:
         self._call("park")
@@ -166,7 +172,7 @@ class FakeLot:
         self._call("claim_key")
         ready: list[Row] = []
         for row in self._key_rows((topic, key))[:limit]:
-            if row.is_claimed or not self._is_ready(row):
+            if row.is_claimed or row.is_locked or not self._is_ready(row):
                 break
             ready.append(row)
         return self._take("claim_key", ready)
@@ -181,6 +187,8 @@ class FakeLot:
 
     def survey(self) -> LotSurvey:
         self._call("survey")
+        for id_ in self._out:
+            self.rows[id_].claimed_at = self.clock()
         return self._survey()
 
     def open_note(self, identity: Identity) -> None:
@@ -240,7 +248,7 @@ class FakeLot:
         self.rows[row.id] = row
 
     def _free(self) -> list[Row]:
-        return [row for row in self.rows.values() if not row.is_claimed]
+        return [row for row in self.rows.values() if not row.is_claimed and not row.is_locked]
 
     def _due_at(self, row: Row) -> float | None:
         if row.status is Status.SCHEDULED:
@@ -272,7 +280,7 @@ class FakeLot:
 
     def _take(self, name: str, rows: list[Row]) -> list[Claim]:
         self._release_strays()
-        claims = [self._claim(row) for row in rows]
+        claims = [self._claim(row) for row in _within_bytes(rows)]
         if name in self.lost:
             self.lost.discard(name)
             self._has_strays = True
@@ -281,7 +289,7 @@ class FakeLot:
         return claims
 
     def _claim(self, row: Row) -> Claim:
-        row.is_claimed = True
+        row.is_claimed, row.claimed_at = True, self.clock()
         if row.status is not Status.DEAD:
             row.attempts += 1
         is_copy = row.status is Status.DEAD
@@ -397,6 +405,12 @@ class FakeJobs:
 
 def _ordered(found: list[tuple[float, Row]]) -> list[Row]:
     return [row for _, row in sorted(found, key=lambda each: (each[0], each[1].position, each[1].id))]
+
+
+def _within_bytes(rows: list[Row]) -> list[Row]:
+    """At least one, however large."""
+    before = accumulate((row.size_bytes for row in rows), initial=0)
+    return [row for row, size_bytes in zip(rows, before, strict=False) if size_bytes < _CLAIM_BYTES]
 
 
 def _head_status(row: Row) -> Status:

@@ -46,6 +46,7 @@ class World(RuleBasedStateMachine):
         self.rig.sink.on_accepted = self.note_accepted
         self.accepted_at: dict[Identity, int] = {}
         self.condemned: set[Identity] = set()  # refused for good while they came from the stream
+        self.edited: set[Identity] = set()
         self.is_prompt = True
 
     @initialize(is_prompt=st.booleans())
@@ -119,6 +120,26 @@ class World(RuleBasedStateMachine):
             self.rig.lot.drop(row)
         elif row.status in (Status.DEAD, Status.RETRYING) and row.reason is not Reason.TOPIC_CLOSED:
             self.rig.lot.retry(row)
+        self.turn(0)
+
+    @rule(index=st.integers(0, 5), key=st.sampled_from([b"k", b"l", b"m"]))
+    def edit(self, index: int, key: bytes) -> None:
+        """As cdc-relay dlq edit: another key takes the record out of its old order."""
+        rows = [row for row in self.rig.lot.live() if not row.is_claimed and row.record is not None]
+        if not rows:
+            return
+        row = rows[index % len(rows)]
+        assert row.record is not None
+        row.record = row.record._replace(key=key)
+        self.edited.add(row.identity)
+        self.rig.lot.was_notified = True
+        self.turn(0)
+
+    @rule(index=st.integers(0, 5))
+    def lock(self, index: int) -> None:
+        rows = [row for row in self.rig.lot.live() if not row.is_claimed]
+        if rows:
+            rows[index % len(rows)].is_locked = True
         self.turn(0)
 
     # -- the process
@@ -219,12 +240,14 @@ class World(RuleBasedStateMachine):
         if not is_ordered(event) or self.has_given_up(identity):
             return
         for other, later in events.items():
-            if is_ordered(later) and (later.topic, later.key) == (event.topic, event.key):
+            if is_ordered(later) and other not in self.edited and (later.topic, later.key) == (event.topic, event.key):
                 assert other[1:3] <= identity[1:3] or other not in self.accepted_at, f"{later} went before {event}"
 
     def has_given_up(self, identity: Identity) -> bool:
+        if identity in self.condemned | self.edited:
+            return True
         row = self.rig.lot.find(identity)
-        return identity in self.condemned or (row is not None and (row.was_dead or row.status is Status.DISCARDED))
+        return row is not None and (row.was_dead or row.status is Status.DISCARDED)
 
     def events(self, up_to_lsn: int | None = None) -> Iterator[tuple[Identity, Event]]:
         for committed in self.rig.log:
@@ -238,6 +261,8 @@ class World(RuleBasedStateMachine):
         rig = self.rig
         rig.lot.away.clear()
         rig.lot.lost.clear()
+        for row in rig.lot.rows.values():
+            row.is_locked = False
         rig.lot.limit_records = max(rig.lot.limit_records, self.count_the_lost() + 1)
         rig.sink.away, rig.repaired = "", "calm"
         rig.sink.sick_topics.clear()

@@ -163,3 +163,17 @@ def test_a_change_outside_a_transaction_is_refused() -> None:
     intake = make_intake()
     with pytest.raises(LedgerError):
         feed(intake, frames.begin(90), frames.relation(), frames.commit(100), frames.insert(*ROW))
+
+
+# --- what the lot has
+
+
+def test_the_newest_parked_row_is_passed_by_the_next_row_of_its_transaction() -> None:
+    """Its Commit may be far away, and nothing is taken out of the lot before."""
+    parked = frozenset({("public.outbox", 90, 1, frames.EPOCH_US)})
+    intake = Intake(Router([OUTBOX], now_us=lambda: 0), Window(record_limit=10, byte_limit=1000), parked)
+    outcomes = feed(intake, frames.begin(90), frames.relation(), frames.insert(*ROW), frames.insert(*ROW))
+    assert not intake.has_passed_parked
+    outcomes += feed(intake, frames.insert(*ROW))
+    assert intake.has_passed_parked
+    assert [ticket.ordinal for _, ticket in outcomes] == [0, 2]  # the lot has the one in between

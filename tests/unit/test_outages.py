@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Future
 from itertools import pairwise
 
 import pytest
 
+from cdc_relay.delivery.failures import judge
 from cdc_relay.dispatch import outages as outages_module
 from cdc_relay.dispatch.outages import Phase
+from cdc_relay.errors import AwayError
 from cdc_relay.model import Failure
 from cdc_relay.parking.entry import Status
 from tests.unit.dispatch_rig import BROKEN, MISSING, UNREACHABLE, Rig
@@ -335,3 +338,114 @@ def test_a_strict_record_that_the_cluster_refuses_while_its_topic_closes_keeps_i
     rig.run(20)
     accepted = [slip.position for slip in rig.sink.accepted if slip.ordinal < 3]
     assert accepted == [(99, 0), (99, 1), (99, 2)]
+
+
+def read_slowly(rig: Rig, turns: int = 600) -> None:
+    """A transaction that takes many turns to read."""
+    for _ in range(turns):
+        rig.turn(reads=20)
+        rig.clock.now += 0.05
+
+
+def test_a_transaction_that_is_read_again_from_its_middle_does_not_keep_its_topic_closed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The lot has its first rows, more come than the slack: claims and reading must not wait for each other."""
+    monkeypatch.setattr(outages_module, "_SLACK_COUNT", 50)
+    rig = Rig(records=1000, eager_sink=True)
+    rig.sink.sick_topics["calm"] = MISSING
+    rig.write(*[("calm", str(number)) for number in range(300)])
+    rig.turn(5, reads=20)
+    rig.sink.sick_topics.clear()
+    rig.restart()
+    read_slowly(rig)
+    assert (rig.lot.live(), rig.outages.closed, rig.intake.ledger.safe_lsn) == ([], {}, 100)
+
+
+def test_rows_that_come_again_before_the_newest_parked_one_do_not_keep_their_topic_closed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(outages_module, "_SLACK_COUNT", 50)
+    rig = Rig(records=1000, eager_sink=True)
+    rig.sink.sick_topics["calm"] = MISSING
+    rig.write(*[("calm", str(number)) for number in range(300)])
+    last = rig.write(("calm", "z"))
+    rig.run(1)
+    newest = rig.row(last)
+    rig.lot.rows = {newest.id: newest}  # the process died between two batches
+    rig.sink.sick_topics.clear()
+    rig.restart(is_heard=False)
+    read_slowly(rig)
+    assert (rig.lot.live(), rig.outages.closed, rig.intake.ledger.safe_lsn) == ([], {}, 200)
+
+
+# --- the cluster comes and goes
+
+
+def test_a_cluster_that_is_away_is_asked_once_not_once_per_topic() -> None:
+    """Each question takes the helper seconds, and parks and marks wait behind it."""
+    rig = Rig()
+    asked: list[str] = []
+
+    def probe(topic: str) -> Failure | None:
+        asked.append(topic)
+        raise AwayError("no broker")
+
+    rig.sink.probe_topic = probe  # type: ignore[method-assign]
+    rig.write(("calm", "a"), ("other", "b"), ("strict", "c"), ("hold", "d"))
+    rig.run(32, step=0.1)
+    assert len(asked) == 1
+
+
+def test_closed_topics_are_probed_one_at_a_time() -> None:
+    rig = Rig()
+    rig.write(("calm", "a"), ("other", "b"), ("strict", "c"))
+    rig.turn()
+    for slip in rig.out():
+        rig.sink.reject(slip, MISSING)
+    rig.turn()
+    asked: list[Future[Failure | None]] = []
+
+    def probe(topic: str) -> Future[Failure | None]:
+        asked.append(Future())
+        return asked[-1]
+
+    rig.outages._probe = probe
+    rig.run(10)
+    assert len(asked) == 1
+    asked[0].set_result(MISSING)
+    rig.run(1)
+    assert len(asked) == 2
+
+
+def test_the_leader_that_is_back_last_does_not_get_its_topic_closed() -> None:
+    """An outage of the cluster parks nothing: one topic moves again, the other a moment later."""
+    rig = Rig(eager_jobs=False)
+    rig.write(("calm", "a"), ("other", "b"))
+    rig.turn(2)
+    rig.jobs.run()
+    rig.sink.away = "no broker"
+    rig.run(31)
+    rig.sink.away = ""
+    rig.accept(*rig.out("calm"))
+    rig.jobs.eager = True
+    rig.jobs.run()
+    rig.run(1.5)
+    rig.accept(*rig.out("other"))
+    rig.run(10)
+    assert (rig.lot.rows, rig.outages.closed, rig.numbers()) == ({}, {}, [1, 2])
+
+
+def test_what_a_cluster_says_while_it_comes_back_closes_no_topic() -> None:
+    """A broker that has just started does not know all leaders."""
+    rig = Rig()
+    rig.sink.away = "no broker"
+    rig.write(("calm", "a"))
+    rig.run(59.5)
+    rig.sink.away = ""
+    rig.sink.sick_topics["calm"] = judge("LEADER_NOT_AVAILABLE", "no leader yet")
+    rig.run(4)
+    rig.sink.sick_topics.clear()
+    rig.accept()
+    rig.run(40)
+    assert (rig.lot.rows, rig.outages.closed, rig.numbers()) == ({}, {}, [1])

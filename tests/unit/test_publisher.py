@@ -466,3 +466,61 @@ def test_a_full_lot_does_not_keep_a_topic_from_opening() -> None:
     rig.sink.eager = True
     rig.run(60)
     assert (rig.lot.live(), rig.outages.closed, rig.intake.ledger.safe_lsn) == ([], {}, 300)
+
+
+def test_a_reconnect_does_not_take_the_rest_of_a_transaction_over_the_limit() -> None:
+    """Only what is older than the newest parked row must not wait for room."""
+    rig = Rig(records=1000, eager_sink=True)
+    rig.lot.limit_records = 100
+    rig.sink.sick_topics["calm"] = MISSING
+    rig.write(*[("calm", str(number)) for number in range(3000)])
+    rig.run(20)
+    parked_count = len(rig.lot.rows)
+    assert 100 <= parked_count < 1000
+    rig.restart()
+    rig.run(20)
+    assert (len(rig.lot.rows), rig.dispatch.trouble) == (parked_count, "the lot is at its limit")
+
+
+# --- routed again, copied, forgotten
+
+
+def test_what_is_routed_again_keeps_the_order_of_its_new_route() -> None:
+    rig = Rig()
+    committed = rig.write(("nowhere", "k"), ("nowhere", "k"))
+    rig.lot.dead_letter_topic = None
+    rig.turn(2)
+    rig.repaired = "strict"
+    for ordinal in (0, 1):
+        rig.lot.retry(rig.row(committed, ordinal))
+    rig.run(1)
+    assert [slip.ordinal for slip in rig.out("strict")] == [0]
+    rig.accept()
+    rig.run(1)
+    assert [slip.ordinal for slip in rig.out("strict")] == [1]
+
+
+def test_one_copy_that_is_refused_does_not_keep_the_others_from_the_dead_letter_topic() -> None:
+    """The broker judges them together: each alone finds the culprit."""
+    rig = Rig()
+    committed = rig.write(("calm", None), ("calm", "a"), ("calm", "b"))
+    rig.turn()
+    for slip in rig.out():
+        rig.sink.reject(slip, POISON)
+    rig.run(1)
+    refuse_all(rig, "INVALID_RECORD")
+    assert len(rig.out("dlq")) == 3
+    culprit, *others = sorted(rig.out("dlq"), key=lambda slip: slip.position)
+    rig.sink.reject(culprit, judge("INVALID_RECORD", "it has no key", was_alone=True))
+    rig.accept(*others)
+    rig.turn(2)
+    assert [rig.row(committed, ordinal).is_copied for ordinal in range(3)] == [False, True, True]
+
+
+def test_a_strict_record_that_is_taken_back_leaves_nothing_behind() -> None:
+    rig = Rig()
+    rig.write(("strict", "k"), ("strict", "l"))
+    rig.turn()
+    rig.reject(rig.out()[0], MISSING)
+    rig.turn(2)
+    assert (rig.out(), rig.publisher._scopes) == ([], {})

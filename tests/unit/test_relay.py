@@ -619,3 +619,45 @@ def test_a_stop_that_could_not_drain_is_no_clean_stop(time: FakeTime, error: Rel
         rig.run()
     assert raised.value.exit_code == 1
     assert rig.calls == [*OPENING, *STOPPING, *END]
+
+
+class LateFuture(Future[T]):
+    """Done only for the one who waits for it: something else is before it in the line."""
+
+    def __init__(self, job: Callable[[], T]) -> None:
+        super().__init__()
+        self._job = job
+
+    def result(self, timeout: float | None = None) -> T:
+        return self._job()
+
+
+def test_an_orderly_end_is_written_down_although_the_helper_is_busy(time: FakeTime) -> None:
+    """Else it would count as a death, and two of them make the next start cautious."""
+    rig = Rig(time)
+    submit = rig.helper.submit
+
+    def submit_late(job: Callable[[], T]) -> Future[T]:
+        return LateFuture(job) if job == rig.lot.end_run else submit(job)
+
+    rig.helper.submit = submit_late  # type: ignore[method-assign]
+    assert rig.run()[-1] == "end run"
+
+
+def test_a_helper_that_is_stuck_does_not_keep_the_process(time: FakeTime, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(relay_module, "_END_SECONDS", 0.01)
+    rig = Rig(time)
+    part = rig.script.on_run
+
+    def get_stuck() -> None:
+        part()
+        rig.helper.stuck = True
+
+    rig.script.on_run = get_stuck
+    assert rig.run()[-2:] == CLOSING
+
+
+def test_a_session_knows_where_the_wal_ended_when_it_began(time: FakeTime) -> None:
+    rig = Rig(time)
+    rig.run()
+    assert [inventory.end_lsn for inventory in rig.inventories] == [900]

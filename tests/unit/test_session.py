@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from cdc_relay.delivery.failures import CRASH
 from cdc_relay.errors import AwayError, DecodeError, RefusedError, SourceError
 from cdc_relay.model import Record
-from cdc_relay.parking.entry import Status
+from cdc_relay.parking.entry import Entry, Reason, Status
 from cdc_relay.session import End
 from cdc_relay.sinks.sink import Slip
 from cdc_relay.stats import State
@@ -254,12 +256,65 @@ def test_a_drain_takes_nothing_more_out_of_the_lot() -> None:
     assert rig.confirmed == 100
 
 
+def test_a_full_lot_does_not_make_the_relay_publish_everything_again() -> None:
+    """The line is released for a broker that is away: for want of room it would be, every minute."""
+    rig = Rig(records=10, eager=True)
+    rig.lot.limit_records = 0
+    for number in range(1, 200):
+        rig.stream.frames.extend(transaction(100 * number, number))
+    rig.sink.verdict = lambda record: BROKEN if int(dict(record.headers)["id"] or 0) % 10 == 0 else None
+    assert rig.run_until(200) is None
+    assert (rig.stats.state, rig.stats.state_reason) == (State.HOLDING, "the lot: the lot is at its limit")
+    rig.lot.limit_records = 1000
+    rig.run_until(10)
+    assert rig.confirmed == 19900
+
+
+def failed_rig() -> Rig:
+    """One record that failed once and will be due again."""
+    rig = Rig(*transaction(100, 1), answer=frames.keepalive(100))
+    rig.turn(2)
+    rig.sink.reject(rig.sink.open[0], BROKEN)
+    rig.turn(3)
+    return rig
+
+
+def run_until_due(rig: Rig) -> None:
+    [parked] = rig.lot.rows.values()
+    while rig.clock.now < (parked.due_at or 0.0) + 1:
+        rig.turn()
+
+
+def test_parting_counts_what_was_published_from_the_lot_and_not_written_down() -> None:
+    """It will be published again: that is no clean stop."""
+    rig = failed_rig()
+    rig.lot.away.add("mark")
+    rig.sink.eager = True
+    run_until_due(rig)
+    assert len(rig.sink.published) == 2
+    assert rig.session.part(10) == 1
+
+
+def test_a_claim_that_is_answered_during_a_stop_is_given_back() -> None:
+    rig = failed_rig()
+    rig.jobs.eager = False
+    run_until_due(rig)
+    assert len(rig.jobs) > 0  # the claim is on its way
+    rig.stream.frames.extend(transaction(200, 2))
+    rig.turn()
+    rig.jobs.eager = True
+    rig.jobs.run()
+    rig.session.part(10)  # there is something to wait for
+    [parked] = rig.lot.rows.values()
+    assert (len(rig.sink.published), parked.is_claimed, parked.attempts) == (2, False, 0)
+
+
 # --- after repeated deaths
 
 
-def cautious_rig(*stream: bytes, eager: bool = True, noted_deaths: int = 0) -> Rig:
+def cautious_rig(*stream: bytes, eager: bool = True, noted_deaths: int = 0, end_lsn: int = 0) -> Rig:
     """Two runs died here; and so many of the runs before had noted the first record when they died."""
-    lot = FakeLot(lambda: 0.0)
+    lot = FakeLot(lambda: 0.0, end_lsn=end_lsn)
     lot.run.ended, lot.run.deaths, lot.run.process = False, 1, lot.process
     if noted_deaths:
         lot.run.note = ("public.outbox", 99, 0, frames.EPOCH_US)
@@ -344,6 +399,47 @@ def test_a_row_that_could_not_be_noted_is_never_confirmed() -> None:
     assert rig.turn() is End.STOPPED
     rig.session.part(5)
     assert (rig.sink.published, rig.confirmed) == ([], 0)
+
+
+def test_caution_lasts_while_the_server_only_reads() -> None:
+    """Keepalives from far below the WAL's end: the record that kills is still to come."""
+    rig = cautious_rig(end_lsn=600)
+    for _ in range(80):
+        rig.stream.frames.append(frames.keepalive(5))
+        rig.turn(2)
+        rig.clock.now += 0.1
+    rig.stream.frames.extend(transaction(600, 1))
+    rig.run_until(1)
+    assert (len(rig.sink.published), rig.lot.calls.count("open_note")) == (1, 1)
+
+
+def test_caution_and_a_full_lot_do_not_wait_for_each_other() -> None:
+    """The lot is full of a topic's records that is well again, and emptied only when the caution is over."""
+    first = Rig(*transaction(100, 1))
+    first.turn(2)
+    first.sink.reject(first.sink.open[0], MISSING)
+    first.turn(3)
+    assert [parked.reason for parked in first.lot.rows.values()] == [Reason.TOPIC_CLOSED]
+    first.lot.limit_records, first.lot.run.deaths = 1, 1
+    first.lot.begin_process()
+    rig = Rig(*transaction(100, 1), *transaction(200, 2), *transaction(300, 3), eager=True, lot=first.lot)
+    assert rig.dispatch.caution.is_on
+    rig.run_until(60)
+    assert (rig.lot.live(), rig.confirmed, len(rig.sink.published)) == ([], 300, 3)
+
+
+def test_a_record_stays_noted_until_it_is_parked() -> None:
+    """Parking it may be what kills the process."""
+    rig = cautious_rig(frames.begin(99), frames.relation(), frames.insert(b"1", None, b"k", b"T", b"{}"))
+    park, noted = rig.lot.park, []
+
+    def watch(entries: Sequence[Entry]) -> None:
+        noted.append(rig.lot.run.note is not None)
+        park(entries)
+
+    rig.lot.park = watch  # type: ignore[method-assign]
+    rig.run_until(2)
+    assert (noted, rig.lot.run.note) == ([True], None)
 
 
 # --- ends
