@@ -195,7 +195,7 @@ class PostgresLot:
     def _read_claim(self, row: tuple[bytes | None, ...]) -> Claim | None:
         try:
             return self._reader.read(row)
-        except (KeyError, TypeError, ValueError) as exc:
+        except (AttributeError, KeyError, TypeError, ValueError) as exc:
             number, why = (row[0] or b"").decode(), f"the row cannot be read: {type(exc).__name__}"
             self._line.query("bury", self._slot, number, why)
             return None
