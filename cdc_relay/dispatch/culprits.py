@@ -5,13 +5,14 @@ A wrong guess costs a round trip, never a record: who is refused a second time, 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import NamedTuple
 
 import structlog
 
 from cdc_relay.model import Failure, Record
-from cdc_relay.sinks.sink import Reject, Slip
+from cdc_relay.sinks.sink import Reject, Slip, TopicLimits
 
 __all__ = ["Culprits", "Features", "find_largest", "looks_guilty"]
 
@@ -20,6 +21,8 @@ log = structlog.get_logger()
 TOO_LARGE = ("MSG_SIZE_TOO_LARGE", "RECORD_LIST_TOO_LARGE")
 _NO_KEY = "INVALID_RECORD"  # of a compacted topic, above all
 _NONE_YET = ""  # the verdict on a record that goes alone because of others like it
+
+_HEAD_BYTES = 100  # of a batch with one record: 61 of the batch, some of the record, and names of headers
 
 Position = tuple[int, int]
 
@@ -56,6 +59,9 @@ class Culprits:
         self._bystanders: set[Position] = set()  # sent again as usual: another of the batch looked guilty
         self._narrow: set[str] = set()  # topics that refuse records together which they take alone
         self._wary: dict[str, Features] = {}  # by topic: what its culprits had in common
+        self._limits: dict[str, Features] = {}  # by topic: what its configuration refuses
+        self.wants_keys = False  # some topic does
+        self.least_bytes: float = math.inf  # the least that some topic may refuse for its size
 
     def __bool__(self) -> bool:
         return bool(self._suspects or self._bystanders)
@@ -64,10 +70,19 @@ class Culprits:
         """Some records of it travel alone."""
         return topic in self._narrow or topic in self._wary
 
+    def learn(self, topic: str, limits: TopicLimits) -> None:
+        """What its configuration says. A record of nearly the size that it takes is over it with its head."""
+        size_bytes = None if limits.batch_bytes is None else max(0, limits.batch_bytes - _HEAD_BYTES)
+        self._limits[topic] = Features(limits.needs_key, size_bytes)
+        self.wants_keys = self.wants_keys or limits.needs_key
+        if size_bytes is not None:
+            self.least_bytes = min(self.least_bytes, size_bytes)
+
     def sets_apart(self, record: Record, slip: Slip) -> bool:
         """Whether it goes alone from the start: others like it were refused, or took their batch with them."""
-        features = self._wary.get(record.topic)
-        if record.topic in self._narrow or (features is not None and features.match(record)):
+        topic = record.topic
+        found = (self._wary.get(topic), self._limits.get(topic))
+        if topic in self._narrow or any(features is not None and features.match(record) for features in found):
             self._suspects.setdefault(slip.position, _NONE_YET)
             return True
         return False
@@ -88,6 +103,7 @@ class Culprits:
         verdict = self._suspects.pop(slip.position, None)
         if verdict == _NONE_YET:
             self._wary.pop(slip.topic, None)
+            self._limits.pop(slip.topic, None)
         elif verdict in TOO_LARGE and slip.topic not in self._narrow:
             self._narrow.add(slip.topic)
             log.warning(

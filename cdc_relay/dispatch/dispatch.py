@@ -17,7 +17,7 @@ from cdc_relay.dispatch.publisher import Publisher, RouteAgain
 from cdc_relay.model import Transaction
 from cdc_relay.parking.entry import Inventory
 from cdc_relay.parking.lot import Lot
-from cdc_relay.sinks.sink import Sink
+from cdc_relay.sinks.sink import Sink, TopicLimits
 from cdc_relay.stats import Stats
 
 __all__ = ["Dispatch", "DispatchOptions"]
@@ -48,6 +48,9 @@ class Dispatch:
         self._intake = intake
         self._stats = stats
         self._oldest: Transaction | None = None
+        self._sink = sink
+        self._submit = submit
+        self._limits: Future[dict[str, TopicLimits]] | None = None
         self.entrance = Entrance(intake, park=lambda entries: submit(partial(lot.park, entries)), stats=stats)
         self.publisher = Publisher(
             intake,
@@ -141,7 +144,18 @@ class Dispatch:
         self.outages.tend(now)
         self.feed.tend(now, may_claim=may_claim and not self.caution.is_on and self._has_room)
         self._quarantine.tend(now)
+        self._tend_limits()
         self._stats.closed_topics = tuple(self.outages.closed)
+
+    def _tend_limits(self) -> None:
+        """What new topics refuse, before they do: a refused batch makes the whole producer pause."""
+        publisher = self.publisher
+        if self._limits is None and publisher.new_topics:
+            topics, publisher.new_topics = publisher.new_topics, []
+            self._limits = self._submit(partial(self._sink.read_limits, topics))
+        elif self._limits is not None and self._limits.done():
+            future, self._limits = self._limits, None
+            publisher.learn(future.result())
 
     def _watch_oldest(self, now: float) -> None:
         oldest = self._intake.ledger.oldest

@@ -23,7 +23,7 @@ from cdc_relay.errand import Errand
 from cdc_relay.errors import SinkError
 from cdc_relay.model import Action, ErrorClass, Failure, Record, Ticket, Unroutable
 from cdc_relay.parking.entry import Claim, KeyScope, Mark, Outcome, Purpose, Reason, Status
-from cdc_relay.sinks.sink import Reject, Reports, Sink, Slip
+from cdc_relay.sinks.sink import Reject, Reports, Sink, Slip, TopicLimits
 from cdc_relay.stats import Stats
 
 __all__ = ["Publisher", "RouteAgain"]
@@ -64,6 +64,8 @@ class Publisher:
         self.out: dict[str, int] = {}  # by topic: records that the sink has
         self.moved_at: dict[str, float] = {}  # by topic: when something of it was last acknowledged, or began to be out
         self.claimed: set[int] = set()  # ids of parked records that are out, or not yet written down again
+        self.new_topics: list[str] = []  # whose limits are to be asked for
+        self._asked: set[str] = set()
         self._culprits = Culprits()
         self._detours: set[str] = set()  # topics that are closed, or of which some records travel alone
         self._scopes: dict[tuple[int, int], KeyScope] = {}  # strict records that are out, by their position
@@ -90,14 +92,17 @@ class Publisher:
     # -- what the stream brings
 
     def offer(self, record: Record, ticket: Ticket) -> None:
-        topic = record.topic
-        if ticket.policy.strict or topic in self._detours:
+        topic, culprits = record.topic, self._culprits
+        if ticket.policy.strict or topic in self._detours or record.size_bytes >= culprits.least_bytes:
+            self._detour(record, ticket)
+            return
+        if record.key is None and culprits.wants_keys:
             self._detour(record, ticket)
             return
         out = self.out
         count = out.get(topic, 0)
         if not count:
-            self.moved_at[topic] = self.now
+            self._first_out(topic)
         out[topic] = count + 1
         self._publish(record, ticket)
 
@@ -177,14 +182,24 @@ class Publisher:
 
     # -- out and back
 
+    def _first_out(self, topic: str) -> None:
+        self.moved_at[topic] = self.now
+        if topic not in self._asked:
+            self._asked.add(topic)
+            self.new_topics.append(topic)
+
+    def learn(self, limits: dict[str, TopicLimits]) -> None:
+        for topic, each in limits.items():
+            self._culprits.learn(topic, each)
+
     def _hand_out(self, record: Record, slip: Slip, *, alone: bool = False) -> None:
         topic = record.topic
         if topic not in self.out:
-            self.moved_at[topic] = self.now
+            self._first_out(topic)
         self.out[topic] = self.out.get(topic, 0) + 1
         if _keeps_order(slip):
             self._scopes[slip.position] = topic, record.key
-        if alone or (topic in self._detours and self._culprits.sets_apart(record, slip)):
+        if alone or self._culprits.sets_apart(record, slip):
             self._sink.publish_alone(record, slip)
         else:
             self._publish(record, slip)

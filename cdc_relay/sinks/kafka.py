@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from confluent_kafka import KafkaError, Producer
 
@@ -13,7 +13,8 @@ from cdc_relay.model import Failure, Record
 from cdc_relay.sinks.outlet import Outlet
 from cdc_relay.sinks.probes import probe_cluster, probe_topic
 from cdc_relay.sinks.producers import alone_properties, producer_properties
-from cdc_relay.sinks.sink import Emptied, Reject, Reports, Slip
+from cdc_relay.sinks.sink import Emptied, Reject, Reports, Slip, TopicLimits
+from cdc_relay.sinks.topic_limits import LimitsReader
 
 __all__ = ["KafkaSink", "producer_properties"]
 
@@ -31,6 +32,7 @@ class KafkaSink:
         self._main = Outlet(self._properties, complain=self._on_error)
         self._alone: Outlet | None = None
         self._alone_used_at = 0.0
+        self._limits: LimitsReader | None = None  # of the helper thread
         self._producers: tuple[Producer, ...] = (self._main.producer,)  # replaced whole: the helper thread reads it
 
     def publish(self, record: Record, slip: Slip) -> None:
@@ -72,9 +74,14 @@ class KafkaSink:
 
     def probe(self) -> None:
         probe_cluster(self._producers[0])
+        if self._limits is None:
+            self._limits = LimitsReader(self._properties)  # now, and not when the first records wait for it
 
     def probe_topic(self, topic: str) -> Failure | None:
         return probe_topic(topic, producers=self._producers, properties=self._properties)
+
+    def read_limits(self, topics: Sequence[str]) -> dict[str, TopicLimits]:
+        return {} if self._limits is None else self._limits.read(topics)
 
     def close(self) -> None:
         """Whatever is still open is given up: the slot has it."""

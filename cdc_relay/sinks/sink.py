@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 from cdc_relay.model import Failure, Record, Ticket
 from cdc_relay.parking.entry import Claim
 
-__all__ = ["Emptied", "Reject", "Reports", "Sink", "Slip"]
+__all__ = ["Emptied", "Reject", "Reports", "Sink", "Slip", "TopicLimits"]
 
 Slip = Ticket | Claim  # what a record is known by while it is out: read from the stream, or taken from the lot
 
@@ -33,6 +34,13 @@ class Emptied(NamedTuple):
 
     reports: Reports
     purged: list[tuple[Slip, Record]]
+
+
+class TopicLimits(NamedTuple):
+    """What a topic refuses, as far as its configuration tells."""
+
+    needs_key: bool = False  # it is compacted
+    batch_bytes: int | None = None  # the largest batch that it takes, one record or many
 
 
 class Sink(Protocol):
@@ -66,6 +74,10 @@ class Sink(Protocol):
 
     def probe_topic(self, topic: str) -> Failure | None:
         """What keeps this topic from taking records, as far as the cluster tells; AwayError if it does not answer."""
+        ...
+
+    def read_limits(self, topics: Sequence[str]) -> dict[str, TopicLimits]:
+        """Of those topics that the cluster tells something about. May block within limits: for the helper thread."""
         ...
 
     def close(self) -> None: ...

@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import NamedTuple
 
@@ -97,7 +98,15 @@ class Gapless:
                 out.poll(0)
             out.flush()
         except FATAL:
-            return
+            self._gather_reports(out)
+
+    def _gather_reports(self, out: Producer) -> None:
+        """Of a producer that broke: who it was is in them."""
+        deadline = time.monotonic() + 5
+        while len(out) and time.monotonic() < deadline:
+            with suppress(*FATAL):
+                out.purge()
+                out.poll(0.1)
 
     def _send_alone(self, numbers: Iterable[int]) -> None:
         for number in numbers:

@@ -207,8 +207,8 @@ def test_kills_during_an_outage_make_nobody_a_culprit(make_pipeline: MakePipelin
 def test_kills_of_a_cautious_relay_that_waits_for_the_broker_make_nobody_a_culprit(
     make_pipeline: MakePipeline, mortal_kafka: KafkaBroker, kafka_proxy: TcpProxy
 ) -> None:
-    """The same record is out at every death; after two of them it is noted, for the moment in which it might kill. Those
-    who kill in that very moment, three times, are not told from the record."""
+    """The same record is out at every death; after two of them it is noted, for the moment in which it might kill.
+    Kills from outside in that very moment, three times, are not told from the record's own."""
     pipeline = make_pipeline(kafka=mortal_kafka)
     relay = pipeline.start_relay(bootstrap=kafka_proxy.address)
     kafka_proxy.delay(1.0, "to_client")

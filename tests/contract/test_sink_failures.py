@@ -13,7 +13,7 @@ import pytest
 from cdc_relay.errors import SinkError
 from cdc_relay.model import Action, ErrorClass, Record, Scope
 from cdc_relay.sinks.kafka import KafkaSink
-from cdc_relay.sinks.sink import Reject, Reports
+from cdc_relay.sinks.sink import Reject, Reports, TopicLimits
 from tests.contract.sinks import KafkaBench, claim, collect, record, ticket
 from tests.fixtures.fix_kafka import MakeCluster, MakeKafka
 from tests.fixtures.kafka_broker import Kafka, KafkaBroker
@@ -239,4 +239,28 @@ def test_too_few_replicas_and_no_leader_are_found_by_the_probe_and_others_flow(m
     for topic in ("thin", "headless"):
         wait_until(lambda topic=topic: sink.probe_topic(topic) is None, timeout=60, what=f"{topic} is well")  # type: ignore[misc]
     assert len(send(sink, *map(record, topics)).delivered) == 3
+    sink.close()
+
+
+# --- what a topic refuses, before it does
+
+
+def test_the_limits_of_topics_are_read_from_their_configuration(bench: KafkaBench) -> None:
+    sink = bench.make_sink()
+    compacted = bench.make_topic(cleanup_policy="compact", max_message_bytes="2000")
+    plain = bench.make_topic(cleanup_policy="delete")
+    sink.probe()
+    limits = sink.read_limits([compacted, plain, "no-such-topic"])
+    assert limits[compacted] == TopicLimits(needs_key=True, batch_bytes=2000)
+    assert limits[plain].needs_key is False
+    assert "no-such-topic" not in limits
+
+
+def test_who_may_not_read_a_topic_s_configuration_learns_nothing_and_goes_on(strict_broker: KafkaBroker) -> None:
+    strict_broker.create_topic("secret")
+    strict_broker.grant("relay", "write", "secret")
+    sink = KafkaSink(strict_broker.credentials("relay"))
+    sink.probe()
+    assert sink.read_limits(["secret"]) == {}
+    assert send(sink, record("secret")).failed == []
     sink.close()

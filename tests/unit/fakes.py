@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 
 from cdc_relay.bell import Bell
 from cdc_relay.errors import AwayError, SinkError
 from cdc_relay.model import Failure, Record
-from cdc_relay.sinks.sink import Emptied, Reject, Reports, Slip
+from cdc_relay.sinks.sink import Emptied, Reject, Reports, Slip, TopicLimits
 from cdc_relay.stop import Stop
 
 __all__ = ["FakeChecks", "FakeClock", "FakeSink", "FakeStream", "Status"]
@@ -75,6 +75,7 @@ class FakeSink:
         self.open: list[Slip] = []
         self.failed: list[Reject] = []
         self.sick_topics: dict[str, Failure] = {}
+        self.limits: dict[str, TopicLimits] = {}
         self.away = ""  # why the probes get no answer
         self.broken = ""  # why every call but reset() fails
         self._delivered: list[Slip] = []
@@ -120,6 +121,9 @@ class FakeSink:
     def probe(self) -> None:
         if self.away:
             raise AwayError(self.away)
+
+    def read_limits(self, topics: Sequence[str]) -> dict[str, TopicLimits]:
+        return {topic: self.limits[topic] for topic in topics if topic in self.limits}
 
     def probe_topic(self, topic: str) -> Failure | None:
         self.probe()

@@ -8,6 +8,7 @@ from cdc_relay.delivery.failures import judge
 from cdc_relay.dispatch import publisher as publisher_module
 from cdc_relay.errors import SinkError
 from cdc_relay.parking.entry import Status
+from cdc_relay.sinks.sink import TopicLimits
 from tests.unit.dispatch_rig import BROKEN, MISSING, POISON, UNREACHABLE, Rig
 
 TOO_LARGE = judge("MSG_SIZE_TOO_LARGE", "too large together")
@@ -524,3 +525,26 @@ def test_a_strict_record_that_is_taken_back_leaves_nothing_behind() -> None:
     rig.reject(rig.out()[0], MISSING)
     rig.turn(2)
     assert (rig.out(), rig.publisher._scopes) == ([], {})
+
+
+# --- what a topic is known to refuse
+
+
+def test_what_a_topic_s_configuration_refuses_travels_alone_from_the_start() -> None:
+    rig = Rig()
+    rig.sink.limits = {"calm": TopicLimits(needs_key=True, batch_bytes=10_000)}
+    rig.write(("calm", "k"))
+    rig.run(0.1)
+    rig.write(("calm", "k"), ("calm", None))
+    rig.run(0.1)
+    assert [record.key for record in rig.sink.alone] == [None]
+
+
+def test_a_topic_without_such_limits_takes_all_together() -> None:
+    rig = Rig()
+    rig.sink.limits = {"calm": TopicLimits(batch_bytes=1_000_000)}
+    rig.write(("calm", "k"))
+    rig.run(0.1)
+    rig.write(("calm", "k"), ("calm", None))
+    rig.run(0.1)
+    assert rig.sink.alone == []
