@@ -32,21 +32,23 @@ class Features(NamedTuple):
 
     keyless: bool = False
     size_bytes: int | None = None  # from this size on
+    any_record: bool = False  # for a reason that cannot be seen on a record: a time, a policy
 
     @classmethod
-    def of(cls, record: Record, failure: Failure) -> Features | None:
+    def of(cls, record: Record, failure: Failure) -> Features:
         if failure.code in TOO_LARGE:
             return cls(size_bytes=record.size_bytes)
         if failure.code == _NO_KEY and record.key is None:
             return cls(keyless=True)
-        return None
+        return cls(any_record=True)
 
     def widen(self, other: Features) -> Features:
         sizes = [size for size in (self.size_bytes, other.size_bytes) if size is not None]
-        return Features(self.keyless or other.keyless, min(sizes, default=None))
+        any_record = self.any_record or other.any_record
+        return Features(self.keyless or other.keyless, min(sizes, default=None), any_record)
 
     def match(self, record: Record) -> bool:
-        if self.keyless and record.key is None:
+        if self.any_record or (self.keyless and record.key is None):
             return True
         return self.size_bytes is not None and record.size_bytes >= self.size_bytes
 
@@ -112,8 +114,8 @@ class Culprits:
 
     def convict(self, record: Record, slip: Slip, failure: Failure) -> None:
         """It failed for good, alone perhaps: then others like it travel alone from now on."""
-        features = Features.of(record, failure)
-        if self.forget(slip) and features is not None:
+        if self.forget(slip):
+            features = Features.of(record, failure)
             known = self._wary.get(record.topic)
             self._wary[record.topic] = features if known is None else known.widen(features)
 

@@ -548,3 +548,17 @@ def test_a_topic_without_such_limits_takes_all_together() -> None:
     rig.write(("calm", "k"), ("calm", None))
     rig.run(0.1)
     assert rig.sink.alone == []
+
+
+def test_records_of_a_topic_that_refuses_for_no_visible_reason_travel_alone_until_one_is_delivered() -> None:
+    rig = Rig()
+    rig.sink.verdict = lambda record: judge("INVALID_TIMESTAMP", "too old", was_alone=bool(rig.sink.alone))
+    rig.sink.eager = True
+    rig.write(("calm", "a"))
+    rig.run(1)
+    rig.sink.verdict = lambda record: None
+    rig.write(("calm", "b"))
+    rig.run(1)
+    rig.write(("calm", "c"))
+    rig.run(1)
+    assert [record.key for record in rig.sink.alone] == [b"a", b"b"]
