@@ -46,10 +46,9 @@ def conninfo_of(config: RelayConfig) -> str:
 
 def parking_conninfo_of(config: RelayConfig) -> str:
     """Of the database that has the lot: the source's, unless it has one of its own."""
-    parking = config.parking
-    if parking.dsn is None:
-        return conninfo_of(config)
-    return _catalog_conninfo(config.source, dsn=parking.dsn, password=parking.password)
+    parking, source = config.parking, config.source
+    dsn, password = (source.dsn, source.password) if parking.dsn is None else (parking.dsn, parking.password)
+    return _catalog_conninfo(source, dsn=dsn, password=password, use="lot")
 
 
 def replication_conninfo_of(config: RelayConfig) -> str:
@@ -60,9 +59,9 @@ def replication_conninfo_of(config: RelayConfig) -> str:
     )
 
 
-def _catalog_conninfo(source: SourceConfig, *, dsn: str, password: SecretStr | None) -> str:
+def _catalog_conninfo(source: SourceConfig, *, dsn: str, password: SecretStr | None, use: str = "catalog") -> str:
     return catalog_conninfo(
-        dsn, password=_reveal(password), slot=source.slot, silence_seconds=silence_seconds_of(source)
+        dsn, password=_reveal(password), slot=source.slot, silence_seconds=silence_seconds_of(source), use=use
     )
 
 

@@ -27,8 +27,10 @@ def replication_conninfo(dsn: str, *, password: str | None, slot: str, silence_s
     return _merge(dsn, password=password, ours=ours, silence_seconds=silence_seconds)
 
 
-def catalog_conninfo(dsn: str, *, password: str | None, slot: str, silence_seconds: float) -> str:
-    ours = {"replication": "false", "application_name": f"{application_name(slot)[: _NAME_BYTES - 8]}:catalog"}
+def catalog_conninfo(dsn: str, *, password: str | None, slot: str, silence_seconds: float, use: str = "catalog") -> str:
+    """`use` tells our connections apart in pg_stat_activity."""
+    name = f"{application_name(slot)[: _NAME_BYTES - 8]}:{use}"
+    ours = {"replication": "false", "application_name": name}
     return _merge(dsn, password=password, ours=ours, silence_seconds=silence_seconds)
 
 

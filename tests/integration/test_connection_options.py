@@ -177,6 +177,7 @@ def admit(server: PostgresServer, *lines: str) -> None:
 @pytest.fixture
 def guarded(scram: PostgresServer, make_pipeline: MakePipeline) -> Iterator[Pipeline]:
     pipeline = make_pipeline(server=scram)
+    pipeline.grant_lot(ROLE)
     yield pipeline
     pipeline.database.drop()  # the server is the module's
 
@@ -281,6 +282,7 @@ def tls_server() -> Iterator[TlsServer]:
 @pytest.fixture
 def encrypted(tls_server: TlsServer, make_pipeline: MakePipeline) -> Iterator[Pipeline]:
     pipeline = make_pipeline(server=tls_server.server)
+    pipeline.grant_lot(ROLE)
     yield pipeline
     pipeline.database.drop()
 

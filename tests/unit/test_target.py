@@ -30,8 +30,9 @@ def names(config: RelayConfig) -> list[list[str]]:
 
 def test_the_lot_is_where_the_source_is_unless_it_has_a_place_of_its_own() -> None:
     config = make_config()
-    assert parking_conninfo_of(config) == conninfo_of(config)
-    assert conninfo_to_dict(parking_conninfo_of(config))["password"] == "s3cret"
+    lot, source = conninfo_to_dict(parking_conninfo_of(config)), conninfo_to_dict(conninfo_of(config))
+    assert {name for name in lot | source if lot.get(name) != source.get(name)} == {"application_name"}
+    assert lot["password"] == "s3cret"
 
 
 def test_the_lot_s_own_place_has_its_own_password() -> None:
@@ -39,7 +40,7 @@ def test_the_lot_s_own_place_has_its_own_password() -> None:
         parking_conninfo_of(make_config(parking={"dsn": "postgresql://lot@elsewhere/lot", "password": "t0p"}))
     )
     assert (found["host"], found["dbname"], found["user"], found["password"]) == ("elsewhere", "lot", "lot", "t0p")
-    assert found["application_name"] == "cdc-relay:s:catalog"
+    assert found["application_name"] == "cdc-relay:s:lot"
 
 
 def test_the_source_s_password_is_not_sent_elsewhere() -> None:
