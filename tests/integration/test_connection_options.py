@@ -300,11 +300,11 @@ def assert_it_is_encrypted(pipeline: Pipeline) -> None:
         " WHERE application_name LIKE 'cdc-relay:%' ORDER BY 1"
     )
     name = f"cdc-relay:{pipeline.slot}"
-    assert lines == [(name, True), (f"{name}:catalog", True)]
+    assert lines == [(name, True), (f"{name}:catalog", True), (f"{name}:lot", True)]
 
 
 @pytest.mark.parametrize("mode", ["require", "prefer", "allow"])
-def test_both_lines_are_encrypted_where_the_server_wants_it(encrypted: Pipeline, mode: str) -> None:
+def test_all_lines_are_encrypted_where_the_server_wants_it(encrypted: Pipeline, mode: str) -> None:
     assert_it_delivers(encrypted, start_tls_relay(encrypted, sslmode=mode))
     assert_it_is_encrypted(encrypted)
 
