@@ -44,57 +44,18 @@ _PORT_PATIENCE_SECONDS = 10.0  # what a reader that just gave the slot away may 
 
 def run_relay(config: RelayConfig, *, stop: Stop, wait: bool = True) -> None:
     """Blocks until stopped; raises RelayError with the reason otherwise."""
-    stats = Stats()
-    wanted = wanted_of(config)
-    source = _make_source(config, wanted)
-    sink = KafkaSink(config.sink.kafka)
-    lot = _make_lot(config)
-    bell = Bell()
-    helper = Helper(source, lot, bell=bell)
-    http = _Http(config, stats=stats, stop=stop)
-    timing = _timing(config)
-    router = Router(wanted.outboxes)
-
-    def route_again(claim: Claim) -> Record | Unroutable:
-        return router.route_columns(claim.outbox, claim.columns or [], claim.commit_time_us // 1000)
-
-    def make_session(stream: Stream, inventory: Inventory) -> Session:
-        window = Window(record_limit=config.delivery.window.records, byte_limit=config.delivery.window.bytes)
-        intake = Intake(router, window, inventory.identities)
-        dispatch = Dispatch(
-            intake,
-            sink,
-            lot,
-            submit=helper.submit,
-            inventory=inventory,
-            route_again=route_again,
-            stats=stats,
-            options=_dispatch_options(config),
-            now=time.monotonic(),
-        )
-        return Session(
-            stream,
-            intake,
-            sink=sink,
-            dispatch=dispatch,
-            check=lambda: helper.submit(source.check),
-            server_is_leaving=lambda: source.server_is_leaving,
-            stats=stats,
-            stop=stop,
-            bell=bell,
-            timing=timing,
-        )
-
+    parts = _Parts(config, stop)
+    http = _Http(config, stats=parts.stats, stop=stop)
     relay = Relay(
-        source=source,
-        sink=sink,
-        lot=lot,
-        helper=helper,
-        make_session=make_session,
+        source=parts.source,
+        sink=parts.sink,
+        lot=parts.lot,
+        helper=parts.helper,
+        make_session=parts.make_session,
         on_streaming=http.insist,
-        stats=stats,
+        stats=parts.stats,
         stop=stop,
-        timing=timing,
+        timing=parts.timing,
         wait=wait,
     )
     try:
@@ -102,11 +63,64 @@ def run_relay(config: RelayConfig, *, stop: Stop, wait: bool = True) -> None:
         relay.run()
         http.raise_refusal()
     finally:
-        helper.submit(lot.close)
-        helper.submit(source.close)
-        helper.close()
-        sink.close()
+        parts.close()
         http.close()
+
+
+class _Parts:
+    """What lives as long as the process, and the sessions that are made of it."""
+
+    def __init__(self, config: RelayConfig, stop: Stop) -> None:
+        wanted = wanted_of(config)
+        self.stats = Stats()
+        self.source = _make_source(config, wanted)
+        self.sink = KafkaSink(config.sink.kafka)
+        self.lot = _make_lot(config)
+        self.timing = _timing(config)
+        self._bell = Bell()
+        self.helper = Helper(self.source, self.lot, bell=self._bell)
+        self._router = Router(wanted.outboxes)
+        self._config = config
+        self._stop = stop
+
+    def make_session(self, stream: Stream, inventory: Inventory) -> Session:
+        limits = self._config.delivery.window
+        window = Window(record_limit=limits.records, byte_limit=limits.bytes)
+        intake = Intake(self._router, window, inventory.identities)
+        return Session(
+            stream,
+            intake,
+            sink=self.sink,
+            dispatch=self._make_dispatch(intake, inventory),
+            check=lambda: self.helper.submit(self.source.check),
+            server_is_leaving=lambda: self.source.server_is_leaving,
+            stats=self.stats,
+            stop=self._stop,
+            bell=self._bell,
+            timing=self.timing,
+        )
+
+    def close(self) -> None:
+        self.helper.submit(self.lot.close)
+        self.helper.submit(self.source.close)
+        self.helper.close()
+        self.sink.close()
+
+    def _make_dispatch(self, intake: Intake, inventory: Inventory) -> Dispatch:
+        return Dispatch(
+            intake,
+            self.sink,
+            self.lot,
+            submit=self.helper.submit,
+            inventory=inventory,
+            route_again=self._route_again,
+            stats=self.stats,
+            options=_dispatch_options(self._config),
+            now=time.monotonic(),
+        )
+
+    def _route_again(self, claim: Claim) -> Record | Unroutable:
+        return self._router.route_columns(claim.outbox, claim.columns or [], claim.commit_time_us // 1000)
 
 
 def _make_source(config: RelayConfig, wanted: Wanted) -> SlotSource:

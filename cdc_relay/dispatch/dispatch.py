@@ -51,45 +51,62 @@ class Dispatch:
         self._sink = sink
         self._submit = submit
         self._limits: Future[dict[str, TopicLimits]] | None = None
+        self._build_outlets(lot, route_again)
+        self._build_caution(lot, inventory)
+        self._build_returns(lot, options)
+        self._connect()
+        self._adopt(inventory, now)
+
+    def _build_outlets(self, lot: Lot, route_again: RouteAgain) -> None:
+        """To the sink, and into the lot."""
+        submit, intake, stats = self._submit, self._intake, self._stats
         self.entrance = Entrance(intake, park=lambda entries: submit(partial(lot.park, entries)), stats=stats)
         self.publisher = Publisher(
             intake,
-            sink,
+            self._sink,
             self.entrance,
             mark=lambda marks: submit(partial(lot.mark, marks)),
             route_again=route_again,
             stats=stats,
         )
+
+    def _build_caution(self, lot: Lot, inventory: Inventory) -> None:
+        submit, publisher = self._submit, self.publisher
         notebook = Notebook(
             inventory.suspects,
             open_note=lambda identity: submit(partial(lot.open_note, identity)),
             close_note=lambda: submit(lot.close_note),
         )
-        self.caution = Caution(inventory, notebook, budget=intake.window.record_limit)
-        self._quarantine = Quarantine(notebook, offer=self.publisher.offer_claim, condemn=self.publisher.condemn)
+        self.caution = Caution(inventory, notebook, budget=self._intake.window.record_limit)
+        self._quarantine = Quarantine(notebook, offer=publisher.offer_claim, condemn=publisher.condemn)
+
+    def _build_returns(self, lot: Lot, options: DispatchOptions) -> None:
+        """Back from the lot, and back from an outage."""
         self.feed = Feed(
             self.publisher,
             self.entrance,
             self._quarantine,
-            intake,
+            self._intake,
             lot=lot,
-            submit=submit,
-            stats=stats,
+            submit=self._submit,
+            stats=self._stats,
             copies_dead=options.copies_dead,
         )
         self.outages = Outages(
             self.publisher,
             self.entrance,
-            probe=lambda topic: submit(partial(sink.probe_topic, topic)),
+            probe=lambda topic: self._submit(partial(self._sink.probe_topic, topic)),
             drain=self.feed.drain,
             patience_seconds=options.partial_outage_seconds,
         )
+
+    def _connect(self) -> None:
+        """Each tells the others what concerns them."""
         self.feed.outages = self.outages
         self.publisher.close_topic = self.outages.close
         self.publisher.on_lane_free = self.feed.follow
         self.publisher.on_marked = self.feed.on_marked
         self.entrance.on_due = self.feed.expect
-        self._adopt(inventory, now)
 
     def _adopt(self, inventory: Inventory, now: float) -> None:
         self.publisher.now = self.entrance.now = self.outages.oldest_since = now
