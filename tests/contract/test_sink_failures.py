@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 
@@ -45,6 +46,10 @@ def send_alone(sink: KafkaSink, *records: Record) -> Reports:
     for each in records:
         sink.publish_alone(each, ticket(each))
     return collect(sink, len(records))
+
+
+def is_well(sink: KafkaSink, topic: str) -> bool:
+    return sink.probe_topic(topic) is None
 
 
 def only(reports: Reports) -> Reject:
@@ -238,7 +243,7 @@ def test_too_few_replicas_and_no_leader_are_found_by_the_probe_and_others_flow(m
     for node in (2, 3):
         cluster.nodes[node].start()
     for topic in ("thin", "headless"):
-        wait_until(lambda topic=topic: sink.probe_topic(topic) is None, timeout=60, what=f"{topic} is well")  # type: ignore[misc]
+        wait_until(partial(is_well, sink, topic), timeout=60, what=f"{topic} is well")
     assert len(send(sink, *map(record, topics)).delivered) == 3
     sink.close()
 

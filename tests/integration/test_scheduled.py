@@ -154,7 +154,7 @@ def test_a_scheduled_event_never_holds_its_key(events: Numbered) -> None:
 def test_a_scheduled_event_that_fails_does_not_hold_its_key_either(events: Numbered) -> None:
     retry = {"base": "2s", "max": "2s", "jitter": 0, "max_retries": 2}
     start(events, delivery={"ordering": "strict", "on_dead": "hold", "retry": retry})
-    events.kafka.configure_topic(events.topic, max_message_bytes="20000")  # type: ignore[attr-defined]
+    events.kafka.configure_topic(events.topic, max_message_bytes="20000")  # type: ignore[attr-defined]  # a real broker has it
     events.commit([("k", 1)], bad={1}, due=within(1))
     wait_until(lambda: events.lot() == {"retrying": 1}, timeout=60, what="it has failed")
     events.commit([("k", 2)])

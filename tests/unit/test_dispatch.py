@@ -162,9 +162,9 @@ class World(RuleBasedStateMachine):
             self.rig.jobs.run()
             tend(now)
 
-        self.rig.outages.tend = finish  # type: ignore[method-assign]
+        self.rig.outages.tend = finish  # type: ignore[method-assign]  # for this test
         self.turn(0)
-        self.rig.outages.tend = tend  # type: ignore[method-assign]
+        self.rig.outages.tend = tend  # type: ignore[method-assign]  # for this test
 
     @rule(seconds=st.sampled_from([0.05, 0.3, 1.1, 2.5, 11.0, 31.0]))
     def wait(self, seconds: float) -> None:

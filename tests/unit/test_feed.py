@@ -220,7 +220,7 @@ def test_a_scheduled_record_never_holds_its_key() -> None:
 
 def test_a_time_beyond_what_a_calendar_knows_is_no_trouble() -> None:
     rig = Rig()
-    rig.time_text = lambda seconds: "294276-01-01 00:00:00+00"  # type: ignore[method-assign]
+    rig.time_text = lambda seconds: "294276-01-01 00:00:00+00"  # type: ignore[method-assign]  # for this test
     rig.write(("calm", "k"), due_in=5.0)
     rig.lot.park = lambda entries: None  # type: ignore[method-assign]  # this fake has a calendar, too
     rig.turn(3)
@@ -420,7 +420,7 @@ def test_a_record_behind_that_gets_another_key_or_topic_waits_for_nobody(change:
     rig.turn(5)
     row = rig.row(edited)
     assert (row.status, row.record is None) == (Status.BEHIND, False)
-    row.record = row.record._replace(**change)  # type: ignore[union-attr,arg-type]
+    row.record = row.record._replace(**change)  # type: ignore[union-attr,arg-type]  # it has a record
     rig.lot.was_notified = True
     rig.run(5)
     assert row.status is Status.PUBLISHED

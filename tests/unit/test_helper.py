@@ -6,6 +6,7 @@ import select
 import socket
 import threading
 from collections.abc import Iterator
+from functools import partial
 from concurrent.futures import Future
 
 import pytest
@@ -77,7 +78,7 @@ def test_a_job_runs_on_the_helper_s_own_thread(helper: Helper) -> None:
 
 def test_jobs_run_in_the_order_they_were_handed_in(helper: Helper) -> None:
     done: list[int] = []
-    futures = [helper.submit(lambda number=number: done.append(number)) for number in range(1000)]  # type: ignore[misc]
+    futures = [helper.submit(partial(done.append, number)) for number in range(1000)]
     futures[-1].result(PATIENCE)
     assert done == list(range(1000))
 

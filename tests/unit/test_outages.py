@@ -145,7 +145,7 @@ def test_a_closed_topic_is_probed_with_backoff() -> None:
         asked.append(rig.clock.now)
         return MISSING
 
-    rig.sink.probe_topic = probe  # type: ignore[method-assign]
+    rig.sink.probe_topic = probe  # type: ignore[method-assign]  # for this test
     rig.write(("calm", "a"))
     rig.turn()
     rig.reject(rig.out()[0], MISSING)
@@ -391,7 +391,7 @@ def test_a_cluster_that_is_away_is_asked_once_not_once_per_topic() -> None:
         asked.append(topic)
         raise AwayError("no broker")
 
-    rig.sink.probe_topic = probe  # type: ignore[method-assign]
+    rig.sink.probe_topic = probe  # type: ignore[method-assign]  # for this test
     rig.write(("calm", "a"), ("other", "b"), ("strict", "c"), ("hold", "d"))
     rig.run(32, step=0.1)
     assert len(asked) == 1

@@ -376,7 +376,7 @@ def test_the_loop_is_seen_alive_while_the_helper_is_stuck(time: FakeTime) -> Non
             rig.stop.request()
         return poll(timeout_seconds)
 
-    rig.sink.poll = count  # type: ignore[method-assign]
+    rig.sink.poll = count  # type: ignore[method-assign]  # for this test
     rig.run()
     assert rig.stats.last_turn_at == 1002.0
     assert rig.calls == []
@@ -640,7 +640,7 @@ def test_an_orderly_end_is_written_down_although_the_helper_is_busy(time: FakeTi
     def submit_late(job: Callable[[], T]) -> Future[T]:
         return LateFuture(job) if job == rig.lot.end_run else submit(job)
 
-    rig.helper.submit = submit_late  # type: ignore[method-assign]
+    rig.helper.submit = submit_late  # type: ignore[method-assign]  # for this test
     assert rig.run()[-1] == "end run"
 
 

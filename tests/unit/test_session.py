@@ -437,7 +437,7 @@ def test_a_record_stays_noted_until_it_is_parked() -> None:
         noted.append(rig.lot.run.note is not None)
         park(entries)
 
-    rig.lot.park = watch  # type: ignore[method-assign]
+    rig.lot.park = watch  # type: ignore[method-assign]  # for this test
     rig.run_until(2)
     assert (noted, rig.lot.run.note) == ([True], None)
 
