@@ -6,8 +6,8 @@ import select
 import socket
 import threading
 from collections.abc import Iterator
-from functools import partial
 from concurrent.futures import Future
+from functools import partial
 
 import pytest
 
