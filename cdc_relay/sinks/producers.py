@@ -44,7 +44,8 @@ def producer_properties(configured: Mapping[str, str]) -> dict[str, str]:
 
 
 # A refusal makes an idempotent producer wait for what is in flight and begin a new epoch: a backlog with 1 % bad rows
-# went at 0.70 of the rate without, and goes at 0.84 so. One request at a time keeps the order without it; a lost connection may repeat a record.
+# went at 0.70 of the rate without them, and goes at 0.84 like this. One request at a time keeps the order too; a
+# lost connection may repeat a record.
 _ALONE = {
     "batch.num.messages": "1",
     "linger.ms": "0",  # nothing will join it: no sense in waiting
