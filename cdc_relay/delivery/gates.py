@@ -63,6 +63,13 @@ class Lanes(Generic[T]):
         self.waiting_count -= len(waiting)
         return list(waiting)
 
+    def clear_all(self) -> list[T]:
+        """All that waited, whatever became of what was out."""
+        waiting = [item for lane in self._lanes.values() for item in lane]
+        self._lanes.clear()
+        self.waiting_count = 0
+        return waiting
+
     def withdraw(self, topic: str) -> list[T]:
         """All that waits for this topic; what is out stays out."""
         found: list[T] = []

@@ -10,9 +10,10 @@ from confluent_kafka import KafkaError, Producer
 
 from cdc_relay.errors import SinkError
 from cdc_relay.model import Failure, Record
+from cdc_relay.sinks.alone_outlet import AloneOutlet
 from cdc_relay.sinks.outlet import Outlet
 from cdc_relay.sinks.probes import probe_cluster, probe_topic
-from cdc_relay.sinks.producers import alone_properties, producer_properties
+from cdc_relay.sinks.producers import producer_properties
 from cdc_relay.sinks.sink import Emptied, Reject, Reports, Slip, TopicLimits
 from cdc_relay.sinks.topic_limits import LimitsReader
 
@@ -30,7 +31,7 @@ class KafkaSink:
         self.error = ""
         self._properties = producer_properties(configured)
         self._main = Outlet(self._properties, complain=self._on_error)
-        self._alone: Outlet | None = None
+        self._alone: AloneOutlet | None = None
         self._alone_used_at = 0.0
         self._limits: LimitsReader | None = None  # of the helper thread
         self._producers: tuple[Producer, ...] = (self._main.producer,)  # replaced whole: the helper thread reads it
@@ -42,7 +43,7 @@ class KafkaSink:
 
     def publish_alone(self, record: Record, slip: Slip) -> None:
         if self._alone is None:
-            self._alone = Outlet(alone_properties(self._properties), complain=self._on_error, is_alone=True)
+            self._alone = AloneOutlet(self._properties, complain=self._on_error)
             self._producers = (self._main.producer, self._alone.producer)
         self._alone_used_at = time.monotonic()
         self._alone.publish(record, slip)
@@ -102,7 +103,7 @@ class KafkaSink:
         return reports
 
     def _serve_both(
-        self, main: Outlet, alone: Outlet, call: Callable[[Outlet, float], None], timeout_seconds: float
+        self, main: Outlet, alone: AloneOutlet, call: Callable[[Outlet, float], None], timeout_seconds: float
     ) -> None:
         """The time goes to those with records out: what an idle one has to say needs no waiting for."""
         share = timeout_seconds / 2 if main.is_busy and alone.is_busy else timeout_seconds

@@ -11,11 +11,11 @@ import pytest
 
 from tests.chaos.observed import wait_for_state, wait_until_readiness
 from tests.chaos.trial import make_judged_pipeline, trial
-from tests.fixtures.fix_kafka import KafkaBroker
-from tests.fixtures.fix_proxy import TcpProxy
+from tests.fixtures.consume import wait_for_records
+from tests.fixtures.fix_kafka import KafkaBroker, MakeKafka
 from tests.fixtures.fix_relay import MakePipeline, MakeRelay, Pipeline, RelayProcess
 from tests.fixtures.numbered import NARROW, Numbered, nurse
-from tests.fixtures.outbox import insert_events
+from tests.fixtures.outbox import insert_event, insert_events
 from tests.fixtures.process import wait_until
 
 pytestmark = pytest.mark.kafka
@@ -24,6 +24,7 @@ POISON = "hemlock"
 RETRY = {"base": "1s", "max": "1s", "jitter": 0, "max_retries": 1000}
 MAX_DEATHS = 8  # two until it notes each record, three with the note open; some slack
 KILL_COUNT = 10
+PATIENT = {"topic.metadata.propagation.max.ms": 600_000}  # a missing topic is taken for a new one, and waited for
 A_WHILE = 200  # records
 CULPRIT = "SELECT status, error_class, error_code, length(remedy) > 20, event_type FROM cdc_relay.parked_records"
 
@@ -205,23 +206,26 @@ def test_kills_during_an_outage_make_nobody_a_culprit(make_pipeline: MakePipelin
 
 @pytest.mark.real_kafka
 def test_kills_of_a_cautious_relay_that_waits_for_the_broker_make_nobody_a_culprit(
-    make_pipeline: MakePipeline, mortal_kafka: KafkaBroker, kafka_proxy: TcpProxy
+    make_pipeline: MakePipeline, make_kafka: MakeKafka
 ) -> None:
     """The same record is out at every death; after two of them it is noted, for the moment in which it might kill.
     Kills from outside in that very moment, three times, are not told from the record's own."""
-    pipeline = make_pipeline(kafka=mortal_kafka)
-    relay = pipeline.start_relay(bootstrap=kafka_proxy.address)
-    kafka_proxy.delay(1.0, "to_client")
-    pipeline.insert()
+    broker = make_kafka(**{"auto.create.topics.enable": False})
+    pipeline = make_pipeline(kafka=broker)
+    late = f"{pipeline.topic}-late"
+    relay = pipeline.start_relay(sink={"kafka": PATIENT}, delivery={"partial_outage_after": "1h"})
+    with pipeline.database.connect() as conn:
+        insert_event(conn, f"{pipeline.aggregate_type}-late")
     for _ in range(6):
         wait_until_readiness(relay, lambda said: said.get("open_records") == 1, what="the record is out")
         wait_until(lambda: not has_note(pipeline), timeout=30, what="it has survived")
         relay.kill()
         relay.start()
-    kafka_proxy.delay(0)
+    broker.create_topic(late)
     relay.wait_ready()
     pipeline.insert()
-    wait_until(lambda: len({each.value() for each in pipeline.records()}) == 2, timeout=60, what="both are delivered")
+    pipeline.wait_for_records(1)
+    wait_for_records(broker.bootstrap, late, 1, timeout=60)
     assert relay.stderr.count('"caution"') >= 3, "it was not careful, so nothing was shown"
     assert pipeline.database.execute(CULPRIT) == []
 

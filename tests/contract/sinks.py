@@ -12,20 +12,32 @@ from typing import NamedTuple, Protocol, cast
 
 import confluent_kafka
 import pytest
-from confluent_kafka import KafkaError, KafkaException, Message
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from cdc_relay.model import Headers, Origin, Policy, Record, Ticket, Transaction
 from cdc_relay.parking.entry import Claim, Purpose, Reason, Status
 from cdc_relay.sinks.kafka import KafkaSink
 from cdc_relay.sinks.sink import Reports, Sink
 from tests.fixtures.consume import wait_for_records
-from tests.fixtures.kafka_broker import Kafka
+from tests.fixtures.kafka_broker import Kafka, MockKafka
 from tests.unit.fakes import FakeClock, FakeSink
 
-__all__ = ["Bench", "FakeBench", "KafkaBench", "Received", "break_for_good", "claim", "collect", "record", "ticket"]
+__all__ = [
+    "Bench",
+    "FakeBench",
+    "KafkaBench",
+    "Received",
+    "break_for_good",
+    "claim",
+    "collect",
+    "record",
+    "refuse_produce",
+    "ticket",
+]
 
 PARTITION_COUNT = 4  # what a topic of the mock cluster has
 OUT_OF_ORDER_SEQUENCE_NUMBER = 45
+_PRODUCE = 0  # the number of the request
 
 ORIGIN = Origin("public.outbox")
 POLICY = Policy("orders")
@@ -164,12 +176,22 @@ def break_for_good(sink: KafkaSink) -> None:
     """A fatal error in the living producer, by librdkafka's own test function.
 
     The Python client does not expose it, and no broker can be made to cause one at will: so it is called in the library
-    that the client's wheel carries. A Producer keeps its rd_kafka_t pointer right behind its object header.
+    that the client's wheel carries.
     """
-    handle = ctypes.c_void_p.from_address(id(sink._main.producer) + object.__basicsize__)
     raise_fatal = _librdkafka().rd_kafka_test_fatal_error
     raise_fatal.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_char_p]
-    assert raise_fatal(handle, OUT_OF_ORDER_SEQUENCE_NUMBER, b"planted by the test") == 0
+    assert raise_fatal(_handle(sink._main.producer), OUT_OF_ORDER_SEQUENCE_NUMBER, b"planted by the test") == 0
+
+
+def refuse_produce(kafka: MockKafka, code: int) -> None:
+    """The mock cluster's next produce request gets this error."""
+    library = _librdkafka()
+    library.rd_kafka_handle_mock_cluster.argtypes = [ctypes.c_void_p]
+    library.rd_kafka_handle_mock_cluster.restype = ctypes.c_void_p
+    cluster = library.rd_kafka_handle_mock_cluster(_handle(kafka.producer))
+    push_errors = library.rd_kafka_mock_push_request_errors_array
+    push_errors.argtypes = [ctypes.c_void_p, ctypes.c_int16, ctypes.c_size_t, ctypes.POINTER(ctypes.c_int)]
+    push_errors(cluster, _PRODUCE, 1, ctypes.byref(ctypes.c_int(code)))
 
 
 def by_key(received: Sequence[Received]) -> dict[bytes | None, list[bytes | None]]:
@@ -178,6 +200,11 @@ def by_key(received: Sequence[Received]) -> dict[bytes | None, list[bytes | None
     for each in received:
         values.setdefault(each.key, []).append(each.value)
     return values
+
+
+def _handle(producer: Producer) -> ctypes.c_void_p:
+    """A Producer keeps its rd_kafka_t pointer right behind its object header."""
+    return ctypes.c_void_p.from_address(id(producer) + object.__basicsize__)
 
 
 def _librdkafka() -> ctypes.CDLL:

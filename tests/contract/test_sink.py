@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
+from itertools import islice
 
 import pytest
 from confluent_kafka import KafkaError
@@ -25,6 +26,7 @@ from tests.contract.sinks import (
     claim,
     collect,
     record,
+    refuse_produce,
     ticket,
 )
 from tests.fixtures.fix_kafka import MakeKafka
@@ -201,6 +203,20 @@ def test_records_of_one_key_that_travel_alone_stay_in_order(bench: Bench) -> Non
         sink.publish_alone(record(topic, b"k", value), ticket())
     collect(sink, 100)
     assert by_key(bench.read(topic, 100)) == {b"k": numbered(100)}
+
+
+def test_records_of_one_key_that_travel_alone_stay_in_order_when_they_are_sent_again(mock_kafka: MockKafka) -> None:
+    """librdkafka has a second request ready while the first is out: one that is sent again would come after it."""
+    bench = KafkaBench(mock_kafka)
+    sink, topic = bench.make_sink(), bench.make_topic()
+    values = iter(numbered(100))
+    for _ in range(5):
+        refuse_produce(mock_kafka, KafkaError.REQUEST_TIMED_OUT)
+        for value in islice(values, 20):
+            sink.publish_alone(record(topic, b"k", value), ticket())
+        collect(sink, 20)
+    assert by_key(bench.read(topic, 100)) == {b"k": numbered(100)}
+    bench.close()
 
 
 # --- every sink: everything taken back

@@ -40,6 +40,13 @@ def test_clearing_a_lane_gives_all_that_waited_in_order() -> None:
     assert (lanes.clear(K), lanes.waiting_count) == ([], 1)
 
 
+def test_clearing_all_lanes_gives_all_that_waited() -> None:
+    lanes = make_lanes()
+    assert lanes.clear_all() == [2, 3, 6]
+    assert not lanes
+    assert lanes.waiting_count == 0
+
+
 def test_withdrawing_a_topic_leaves_what_is_out() -> None:
     lanes = make_lanes()
     assert lanes.withdraw("t") == [2, 3]
