@@ -115,7 +115,7 @@ class _Parts:
             inventory=inventory,
             route_again=self._route_again,
             stats=self.stats,
-            options=_dispatch_options(self._config),
+            options=_dispatch_options(self._config, self._router),
             now=time.monotonic(),
         )
 
@@ -146,10 +146,11 @@ def _make_lot(config: RelayConfig) -> PostgresLot:
     )
 
 
-def _dispatch_options(config: RelayConfig) -> DispatchOptions:
+def _dispatch_options(config: RelayConfig, router: Router) -> DispatchOptions:
     return DispatchOptions(
         partial_outage_seconds=config.delivery.partial_outage_after_seconds,
         copies_dead=config.parking.dead_letter_topic is not None,
+        fixed_topics=router.fixed_topics,
     )
 
 

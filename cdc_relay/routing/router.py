@@ -31,6 +31,12 @@ class Router:
         self._labels: Mapping[str, Outbox] = {box.label: box for box in self._outboxes.values()}
         self._now_us = now_us
 
+    @property
+    def fixed_topics(self) -> tuple[str, ...]:
+        """Those that a route names without looking at a row, each once."""
+        routes = (route for outbox in self._outboxes.values() for route in outbox.routes)
+        return tuple(dict.fromkeys(str(route.topic) for route in routes if not route.topic.columns))
+
     def plan(self, relation: Relation) -> AnyPlan | None:
         outbox = self._outboxes.get((relation.namespace, relation.name))
         if outbox is None:
