@@ -74,12 +74,12 @@ class _Parts:
         wanted = wanted_of(config)
         self.stats = Stats()
         self.source = _make_source(config, wanted)
-        self.sink = KafkaSink(config.sink.kafka)
+        self._router = Router(wanted.outboxes)
+        self.sink = KafkaSink(config.sink.kafka, fixed_topics=self._router.fixed_topics)
         self.lot = _make_lot(config)
         self.timing = _timing(config)
         self._bell = Bell()
         self.helper = Helper(self.source, self.lot, bell=self._bell)
-        self._router = Router(wanted.outboxes)
         self._config = config
         self._stop = stop
 
@@ -115,7 +115,7 @@ class _Parts:
             inventory=inventory,
             route_again=self._route_again,
             stats=self.stats,
-            options=_dispatch_options(self._config, self._router),
+            options=_dispatch_options(self._config),
             now=time.monotonic(),
         )
 
@@ -146,11 +146,10 @@ def _make_lot(config: RelayConfig) -> PostgresLot:
     )
 
 
-def _dispatch_options(config: RelayConfig, router: Router) -> DispatchOptions:
+def _dispatch_options(config: RelayConfig) -> DispatchOptions:
     return DispatchOptions(
         partial_outage_seconds=config.delivery.partial_outage_after_seconds,
         copies_dead=config.parking.dead_letter_topic is not None,
-        fixed_topics=router.fixed_topics,
     )
 
 

@@ -29,7 +29,6 @@ Submit = Callable[[Callable[[], Any]], Future[Any]]  # to the helper
 class DispatchOptions:
     partial_outage_seconds: float = 30.0
     copies_dead: bool = False
-    fixed_topics: tuple[str, ...] = ()  # known before the first record of them
 
 
 class Dispatch:
@@ -57,7 +56,7 @@ class Dispatch:
         self._build_returns(lot, options)
         self._connect()
         self._adopt(inventory, now)
-        self.publisher.expect_topics(options.fixed_topics)
+        self.publisher.learn(sink.fixed_limits)
 
     def _build_outlets(self, lot: Lot, route_again: RouteAgain) -> None:
         """To the sink, and into the lot."""

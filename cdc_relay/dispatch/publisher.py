@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from concurrent.futures import Future
 from typing import assert_never
 
@@ -184,14 +184,12 @@ class Publisher:
 
     def _first_out(self, topic: str) -> None:
         self.moved_at[topic] = self.now
-        self.expect_topics([topic])
-
-    def expect_topics(self, topics: Iterable[str]) -> None:
-        new = [topic for topic in topics if topic not in self._asked]
-        self._asked.update(new)
-        self.new_topics += new
+        if topic not in self._asked:
+            self._asked.add(topic)
+            self.new_topics.append(topic)
 
     def learn(self, limits: dict[str, TopicLimits]) -> None:
+        self._asked.update(limits)
         for topic, each in limits.items():
             self._culprits.learn(topic, each)
 

@@ -27,8 +27,10 @@ _REPETITION = re.compile(r" \(after [^()]*(\([^()]*\)[^()]*)*\)")  # how often a
 class KafkaSink:
     """A producer, and a second one for records that travel alone, there only while it is needed."""
 
-    def __init__(self, configured: Mapping[str, str]) -> None:
+    def __init__(self, configured: Mapping[str, str], *, fixed_topics: Sequence[str] = ()) -> None:
         self.error = ""
+        self.fixed_limits: dict[str, TopicLimits] = {}
+        self._fixed_topics = fixed_topics
         self._properties = producer_properties(configured)
         self._main = Outlet(self._properties, complain=self._on_error)
         self._alone: AloneOutlet | None = None
@@ -76,7 +78,8 @@ class KafkaSink:
     def probe(self) -> None:
         probe_cluster(self._producers[0])
         if self._limits is None:
-            self._limits = LimitsReader(self._properties)  # now, and not when the first records wait for it
+            self._limits = LimitsReader(self._properties)
+        self.fixed_limits = self._limits.read(self._fixed_topics) if self._fixed_topics else {}
 
     def probe_topic(self, topic: str) -> Failure | None:
         return probe_topic(topic, producers=self._producers, properties=self._properties)

@@ -45,6 +45,7 @@ class TopicLimits(NamedTuple):
 
 class Sink(Protocol):
     error: str  # the broker's latest complaint; empty while it answers
+    fixed_limits: dict[str, TopicLimits]  # of topics that are known before their records, as the last probe found them
 
     def publish(self, record: Record, slip: Slip) -> None:
         """Hand a record out; its verdict comes with a later report. SinkError: the producer is finished."""

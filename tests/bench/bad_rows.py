@@ -111,7 +111,7 @@ def _wait(condition: Callable[[], bool], relay: RelayProcess) -> float:
 @click.command()
 @click.option("--rows", default=10_000, show_default=True)
 @click.option("--per-transaction", default=10, show_default=True)
-@click.option("--rounds", default=7, show_default=True)
+@click.option("--rounds", default=15, show_default=True)
 def main(rows: int, per_transaction: int, rounds: int) -> None:
     with ground() as place:
         warm = Backlog(place, WARM_ROWS, with_bad=False)

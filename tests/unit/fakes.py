@@ -76,6 +76,7 @@ class FakeSink:
         self.failed: list[Reject] = []
         self.sick_topics: dict[str, Failure] = {}
         self.limits: dict[str, TopicLimits] = {}
+        self.fixed_limits: dict[str, TopicLimits] = {}
         self.away = ""  # why the probes get no answer
         self.broken = ""  # why every call but reset() fails
         self._delivered: list[Slip] = []
