@@ -263,6 +263,19 @@ def test_the_limits_of_topics_are_read_from_their_configuration(bench: KafkaBenc
     assert limits[plain].needs_key is False
 
 
+def test_a_probe_reads_the_limits_of_topics_that_are_known_beforehand(bench: KafkaBench) -> None:
+    topic = bench.make_topic(cleanup_policy="compact")
+    sink = KafkaSink({"bootstrap.servers": bench.kafka.bootstrap}, fixed_topics=[topic, "no-such-topic"])
+
+    def are_known() -> bool:
+        sink.probe()
+        return topic in sink.fixed_limits
+
+    wait_until(are_known, timeout=30, what="the cluster knows the new topic")
+    assert sink.fixed_limits[topic].needs_key
+    sink.close()
+
+
 def test_who_may_not_read_a_topic_s_configuration_learns_nothing_and_goes_on(strict_broker: KafkaBroker) -> None:
     strict_broker.create_topic("secret")
     strict_broker.grant("relay", "write", "secret")

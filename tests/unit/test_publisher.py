@@ -8,7 +8,6 @@ from cdc_relay.delivery.failures import judge
 from cdc_relay.dispatch import publisher as publisher_module
 from cdc_relay.errors import SinkError
 from cdc_relay.parking.entry import Status
-from cdc_relay.sinks.sink import TopicLimits
 from tests.unit.dispatch_rig import BROKEN, MISSING, POISON, UNREACHABLE, Rig
 
 TOO_LARGE = judge("MSG_SIZE_TOO_LARGE", "too large together")
@@ -525,40 +524,3 @@ def test_a_strict_record_that_is_taken_back_leaves_nothing_behind() -> None:
     rig.reject(rig.out()[0], MISSING)
     rig.turn(2)
     assert (rig.out(), rig.publisher._scopes) == ([], {})
-
-
-# --- what a topic is known to refuse
-
-
-def test_what_a_topic_s_configuration_refuses_travels_alone_from_the_start() -> None:
-    rig = Rig()
-    rig.sink.limits = {"calm": TopicLimits(needs_key=True, batch_bytes=10_000)}
-    rig.write(("calm", "k"))
-    rig.run(0.1)
-    rig.write(("calm", "k"), ("calm", None))
-    rig.run(0.1)
-    assert [record.key for record in rig.sink.alone] == [None]
-
-
-def test_a_topic_without_such_limits_takes_all_together() -> None:
-    rig = Rig()
-    rig.sink.limits = {"calm": TopicLimits(batch_bytes=1_000_000)}
-    rig.write(("calm", "k"))
-    rig.run(0.1)
-    rig.write(("calm", "k"), ("calm", None))
-    rig.run(0.1)
-    assert rig.sink.alone == []
-
-
-def test_records_of_a_topic_that_refuses_for_no_visible_reason_travel_alone_until_one_is_delivered() -> None:
-    rig = Rig()
-    rig.sink.verdict = lambda record: judge("INVALID_TIMESTAMP", "too old", was_alone=bool(rig.sink.alone))
-    rig.sink.eager = True
-    rig.write(("calm", "a"))
-    rig.run(1)
-    rig.sink.verdict = lambda record: None
-    rig.write(("calm", "b"))
-    rig.run(1)
-    rig.write(("calm", "c"))
-    rig.run(1)
-    assert [record.key for record in rig.sink.alone] == [b"a", b"b"]

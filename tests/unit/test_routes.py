@@ -242,3 +242,8 @@ def test_what_cannot_be_routed_again_says_why_and_what_to_do(label: str, columns
     assert isinstance(unroutable, Unroutable)
     assert (unroutable.failure.code, unroutable.columns) == (code, columns)
     assert unroutable.failure.remedy
+
+
+def test_topics_that_no_row_decides_are_known_beforehand() -> None:
+    router = make_router(make_route("a", kind="x"), make_route("b.{kind}"), make_route("c"), make_route("a"))
+    assert router.fixed_topics == ("a", "c")
