@@ -6,6 +6,7 @@ the only other threads; what they see, they tell the tally.
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -37,6 +38,7 @@ _TURN_SECONDS = 0.02
 _STALL_SECONDS = 60.0
 _DRAIN_STALL_SECONDS = 10.0
 _THREAD_SECONDS = 60.0
+_CAUSE_SECONDS = 2.0  # a server that died closes its connections before the kernel has it as dead
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,7 @@ class Outcome:
 def run_demo(options: DemoOptions, display: Display) -> Outcome:
     find_install()  # before anything is started: the extra may be missing
     _forget_postgres_environment()
+    logging.getLogger("psycopg").addHandler(logging.NullHandler())  # what it has to say of a lost line, we say better
     with StopSignals() as stop, ExitStack() as stack:
         demo = _Demo(options, display, stop)
         try:
@@ -172,8 +175,9 @@ class _Demo:
         self._postgres.check()
         self._relay.check()
         for future in (self._writing, self._reading):
-            if future.done():
-                future.result()  # raises what the thread raised
+            if future.done() and future.exception() is not None:
+                self._postgres.check(patience_seconds=_CAUSE_SECONDS)  # a lost connection is a symptom
+                future.result()
         self._monitor.turn()
         time.sleep(_TURN_SECONDS)
 

@@ -63,9 +63,9 @@ class EmbeddedPostgres:
     def is_running(self) -> bool:
         return self._server is not None and self._server.exit_code is None
 
-    def check(self) -> None:
-        """Raises when the server has ended by itself."""
-        if not self.is_running:
+    def check(self, *, patience_seconds: float = 0.0) -> None:
+        """Raises when the server has ended by itself, or does so within this time."""
+        if self._server is None or self._server.has_ended_within(patience_seconds):
             raise RelayError(f"the embedded Postgres ended by itself. Its log ends with:\n{log_tail(self._log)}")
 
     def connect(self, application_name: str) -> psycopg.Connection:

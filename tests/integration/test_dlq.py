@@ -352,7 +352,13 @@ def test_ctrl_c_ends_it_quietly(lot: Lot) -> None:
     waiting = "SELECT pid FROM pg_stat_activity WHERE datname = %s AND wait_event_type = 'Lock'"
     with lot.database.connect(autocommit=False) as other:
         other.execute("SELECT FROM cdc_relay.parked_records FOR UPDATE")
-        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT) as process:
+        with subprocess.Popen(
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=ROOT,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a job in the background ignores it
+        ) as process:
             asked = [lot.database.name]
             wait_until(lambda: lot.database.execute(waiting, asked) != [], timeout=60, what="it waits for the lock")
             process.send_signal(signal.SIGINT)
