@@ -89,18 +89,24 @@ class Relay:
         self._has_begun = False  # this process has read the slot before
 
     def run(self) -> None:
-        """Returns when it was asked to stop and everything is settled; raises what an operator has to know."""
+        """Returns when it was asked to stop and everything is settled; raises what an operator has to know.
+
+        Any other exception is a death like a kill: perhaps a record's doing, so it must not look like an orderly end.
+        """
         try:
             while not self._stop.requested:
                 stream = self._open()
                 if stream is not None:
                     self._begin(stream)
-        finally:
-            if self._has_begun:
-                self._end_run()
+        except RelayError:
+            self._end_run()
+            raise
+        self._end_run()
 
     def _end_run(self) -> None:
         """Waited for, because a probe may be before it in the line: else an orderly stop would look like a death."""
+        if not self._has_begun:
+            return
         future = self._helper.submit(self._lot.end_run)
         with suppress(RelayError, FutureTimeout):
             future.result(timeout=_END_SECONDS)

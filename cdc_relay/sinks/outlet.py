@@ -59,6 +59,8 @@ class Outlet:
             return self._give_up_if_hopeless(record, slip)
         except KafkaException as exc:
             self._refuse(record, slip, exc)
+        except (OverflowError, TypeError, ValueError) as exc:  # the client takes no such number or text
+            self.failed.append(Reject(slip, record, judge("_INVALID_ARG", str(exc)), was_alone=True))
         return True
 
     def poll(self, timeout_seconds: float) -> None:

@@ -376,6 +376,19 @@ def test_a_record_larger_than_the_whole_queue_fails_instead_of_waiting_for_ever(
     assert reports.delivered == [small]
 
 
+@pytest.mark.parametrize("wrong", [{"partition": 2**40}, {"timestamp_ms": 2**70}])
+def test_a_record_that_the_client_cannot_even_take_is_refused_for_good(
+    brokers: KafkaBench, wrong: dict[str, int]
+) -> None:
+    sink, topic = brokers.make_sink(), brokers.make_topic()
+    bad, good = ticket(), ticket()
+    sink.publish(record(topic)._replace(**wrong), bad)  # type: ignore[arg-type]  # one of its numbers
+    sink.publish(record(topic), good)
+    reports = collect(sink, 2)
+    assert [(each.slip, each.failure.code) for each in reports.failed] == [(bad, "_INVALID_ARG")]
+    assert reports.delivered == [good]
+
+
 def test_what_waits_for_room_in_the_queue_is_taken_back_too(brokers: KafkaBench) -> None:
     sink, topic = brokers.make_sink(queue_buffering_max_messages="10"), brokers.make_topic()
     tickets = [ticket() for _ in range(100)]

@@ -576,7 +576,8 @@ def test_whatever_else_ends_a_session_ends_the_relay_with_the_line_closed(time: 
     with pytest.raises(type(error)) as raised:
         rig.run()
     assert raised.value is error
-    assert rig.calls == [*OPENING, *CLOSING, *END]
+    is_orderly = isinstance(error, RelayError)  # else it is a death, perhaps of a record: three of them park it
+    assert rig.calls == [*OPENING, *CLOSING, *(END if is_orderly else [])]
 
 
 def test_an_announcement_that_is_refused_closes_the_line(time: FakeTime) -> None:
