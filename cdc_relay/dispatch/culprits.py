@@ -115,7 +115,8 @@ class Culprits:
     def convict(self, record: Record, slip: Slip, failure: Failure) -> None:
         """It failed for good, alone perhaps: then others like it travel alone from now on, if they did not before.
 
-        Topics that this is known of cost each of their records a look: 2 us."""
+        Topics that this is known of cost each of their records a look.
+        """
         limits = self._limits.get(record.topic)
         if self.forget(slip) and not (limits is not None and limits.match(record)):
             features = Features.of(record, failure)

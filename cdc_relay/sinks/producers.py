@@ -43,9 +43,8 @@ def producer_properties(configured: Mapping[str, str]) -> dict[str, str]:
     return properties
 
 
-# A refusal makes an idempotent producer wait for what is in flight and begin a new epoch: a backlog with 1 % bad rows
-# went at 0.70 of the rate without them, and goes at 0.84 like this. Its outlet keeps the order; a lost connection may
-# repeat a record.
+# A refusal makes an idempotent producer wait for what is in flight and begin a new epoch (decision 0012). Its
+# outlet keeps the order; a lost connection may repeat a record.
 _ALONE = {
     "batch.num.messages": "1",
     "linger.ms": "0",  # nothing will join it: no sense in waiting

@@ -67,7 +67,7 @@ def expect(pipeline: Pipeline, numbers: range) -> Numbered:
 
 
 @pytest.mark.parametrize("ordering", ["relaxed", "strict"])
-@pytest.mark.parametrize("where", ["publish", "route"])
+@pytest.mark.parametrize("where", ["publish", "route", "exception"])
 @pytest.mark.parametrize("is_one_transaction", [True, False], ids=["one transaction", "many"])
 def test_a_record_that_kills_the_process_is_parked_and_the_rest_flows(
     pipeline: Pipeline, make_relay: MakeRelay, where: str, ordering: str, is_one_transaction: bool

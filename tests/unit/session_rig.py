@@ -9,7 +9,7 @@ from cdc_relay.delivery.intake import Intake
 from cdc_relay.delivery.window import Window
 from cdc_relay.dispatch.dispatch import Dispatch, DispatchOptions
 from cdc_relay.model import Unroutable
-from cdc_relay.parking.entry import Claim
+from cdc_relay.parking.entry import Claim, Inventory
 from cdc_relay.routing.router import Outbox, Router
 from cdc_relay.session import End, Session, Timing
 from cdc_relay.stats import Stats
@@ -85,7 +85,11 @@ class SessionRig:
         self.leaving = False
         inventory = self.lot.take_over(0)
         self.intake = Intake(Router([OUTBOX]), Window(record_limit=records, byte_limit=1 << 20), inventory.identities)
-        self.dispatch = Dispatch(
+        self.dispatch = self._make_dispatch(inventory)
+        self.session = self._make_session()
+
+    def _make_dispatch(self, inventory: Inventory) -> Dispatch:
+        return Dispatch(
             self.intake,
             self.sink,
             self.lot,
@@ -96,7 +100,9 @@ class SessionRig:
             options=DispatchOptions(),
             now=self.clock.now,
         )
-        self.session = Session(
+
+    def _make_session(self) -> Session:
+        return Session(
             self.stream,
             self.intake,
             sink=self.sink,
