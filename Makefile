@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: install demo test lint bench clean
+.PHONY: install demo test lint bench compare-debezium clean
 
 install: $(VENV)/.demo
 demo: install
@@ -17,6 +17,10 @@ lint: $(VENV)/.test
 
 bench: $(VENV)/.test
 	$(BIN)/python -m tests.bench
+
+# A real Debezium over the corpus of tests/compare; writes tests/golden/debezium_wire.json. Needs Java and Maven.
+compare-debezium: $(VENV)/.test
+	$(BIN)/python -m tests.compare
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "cdc-relay needs Python >= 3.11; set PYTHON=/path/to/python" >&2; exit 2; }

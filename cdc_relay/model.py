@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
-from typing import NamedTuple
+from enum import Enum, StrEnum
+from typing import Final, NamedTuple
 
 from cdc_relay.protocol.lsn import format_lsn
 
 __all__ = [
+    "DROPPED",
     "Action",
     "Columns",
+    "Dropped",
     "ErrorClass",
     "Failure",
     "Headers",
     "Identity",
+    "KeptColumn",
     "Origin",
     "Policy",
     "Record",
@@ -27,8 +30,19 @@ __all__ = [
 ]
 
 Headers = list[tuple[str, bytes | None]]
-Columns = list[tuple[str, int, bytes | None]]  # name, type oid and value (as Postgres prints it) of a whole row
 Identity = tuple[str, int, int, int]  # outbox, commit LSN, ordinal in the transaction, commit time in microseconds
+
+
+class KeptColumn(NamedTuple):
+    """A column of a row that is kept to be routed again."""
+
+    name: str
+    type_oid: int
+    value: bytes | None  # as Postgres prints it
+    type_modifier: int = -1  # the 3 of timestamp(3)
+
+
+Columns = list[KeptColumn]  # a whole row
 
 
 class Transaction:
@@ -52,7 +66,7 @@ class Transaction:
 class Origin:
     """The outbox that a change comes from; `event_fields` names what `Ticket.event` carries, in its order."""
 
-    label: str  # the table as SQL writes it
+    label: str  # the table as SQL writes it, or the prefix of messages
     event_fields: tuple[str, ...] = ("id", "type")  # of: id, type, correlation_id, tenant
 
 
@@ -104,6 +118,15 @@ class Unroutable(NamedTuple):
     policy: Policy
     key: bytes | None = None  # as far as the mapping can tell
     value: bytes | None = None
+
+
+class Dropped(Enum):
+    """The type of DROPPED; an enum so that type checkers narrow on `routed is DROPPED`."""
+
+    DROPPED = "dropped"
+
+
+DROPPED: Final = Dropped.DROPPED  # a route says that this change is for nobody
 
 
 class Ticket(NamedTuple):

@@ -16,13 +16,15 @@ from typing import Any, Protocol
 import structlog
 
 from cdc_relay.bell import Bell
-from cdc_relay.delivery.intake import Intake, Outcome
+from cdc_relay.delivery.intake import Intake
+from cdc_relay.delivery.outcome import Outcome
 from cdc_relay.dispatch.caution import SURVIVED_SECONDS
 from cdc_relay.dispatch.dispatch import Dispatch
 from cdc_relay.errors import AwayError, SourceError
 from cdc_relay.model import Record
 from cdc_relay.protocol import wire
 from cdc_relay.sinks.sink import Reports, Sink
+from cdc_relay.standstill import Standstill
 from cdc_relay.stats import State, Stats
 from cdc_relay.stop import Stop
 
@@ -113,7 +115,8 @@ class Session:
         self._timing = timing
         self._clock = clock
         now = clock()
-        self._turned_at = self._heard_at = self._settled_at = now
+        self._standstill = Standstill(now, timing.silence)
+        self._heard_at = self._settled_at = now
         self._status_at = now  # the first one at once: flush 0, so that the server knows we are here
         self._check_at = now + timing.check
         self._confirmed = False  # the first confirmation does not wait for the clock: a short session must get on too
@@ -162,7 +165,7 @@ class Session:
 
     def _turn(self) -> End | None:
         now = self._clock()
-        self._notice_pause(now)
+        self._standstill.notice(now)
         self._dispatch.publisher.now = now
         more = self._gulp_carefully() if self._dispatch.caution.is_on else self._gulp()
         self._settle(self._await_reports(more, now))
@@ -288,8 +291,9 @@ class Session:
         while not future.done():
             self._bell.wait(0.05)
             self._bell.hush()
-            self._turned_at = self._heard_at = self._clock()
-            self._report_if_due(self._turned_at)
+            self._heard_at = now = self._clock()
+            self._standstill.forgive(now)
+            self._report_if_due(now)
         try:
             future.result()
         except AwayError as exc:
@@ -328,7 +332,7 @@ class Session:
             frame = self._stream.read()
             if frame is None:
                 self._stream.wait(_NAP_SECONDS)
-            elif self._intake.is_row(frame):
+            elif self._intake.identify(frame) is not None:
                 return  # half read: it comes again whole, and this frame with it
             else:
                 self._intake.take(frame)
@@ -348,12 +352,6 @@ class Session:
                     return
 
     # -- clocks
-
-    def _notice_pause(self, now: float) -> None:
-        """A process that stood still may have been replaced: publish nothing more on this line."""
-        paused, self._turned_at = now - self._turned_at, now
-        if paused > self._timing.silence:
-            raise SourceError(f"this process stood still for {paused:.1f} s: the replication line cannot be trusted")
 
     def _notice_silence(self, now: float) -> None:
         if now - self._heard_at > self._timing.silence:
@@ -392,7 +390,9 @@ class Session:
         stats, window, intake = self._stats, self._intake.window, self._intake
         stats.transaction_count += intake.transaction_count
         stats.ignored_count += intake.ignored_count
-        intake.transaction_count = intake.ignored_count = 0
+        stats.change_count += intake.change_count
+        stats.dropped_count += intake.dropped_count
+        intake.transaction_count = intake.ignored_count = intake.change_count = intake.dropped_count = 0
         stats.sink_error = self._sink.error
         if not window.record_count:
             self._settled_at = now

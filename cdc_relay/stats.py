@@ -24,8 +24,10 @@ class Stats:
     """One writer (the loop's thread), many readers; each field is replaced, never mutated in place."""
 
     __slots__ = (
+        "change_count",
         "closed_topics",
         "dead_count",
+        "dropped_count",
         "ignored_count",
         "last_settled_at",
         "last_turn_at",
@@ -54,6 +56,8 @@ class Stats:
         self.lot: Survey | None = None  # None until the lot has been asked
         self.closed_topics: tuple[str, ...] = ()
         self.transaction_count = 0
+        self.change_count = 0  # updates, deletes and truncates of outboxes
+        self.dropped_count = 0  # rows that a route drops
         self.ignored_count = 0  # changes of relations that are no configured outbox
         self.reconnect_count = 0
         self.open_record_count = 0  # read and not yet settled

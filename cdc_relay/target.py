@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from pydantic import SecretStr
 
-from cdc_relay.config import OutboxConfig, RelayConfig, SourceConfig, policy_of, quote_identifier, retry_of
+from cdc_relay.config import (
+    OutboxConfig,
+    RelayConfig,
+    SourceConfig,
+    places_of_columns,
+    policy_of,
+    quote_identifier,
+    retry_of,
+)
 from cdc_relay.model import Policy
 from cdc_relay.routing.outbox import Outbox, Route
+from cdc_relay.routing.templates import Template
 from cdc_relay.sources.conninfo import catalog_conninfo, replication_conninfo
 from cdc_relay.sources.preflight import Wanted
 
@@ -20,6 +30,8 @@ __all__ = [
     "silence_seconds_of",
     "wanted_of",
 ]
+
+_NOWHERE = Template(("",))
 
 
 def wanted_of(config: RelayConfig) -> Wanted:
@@ -72,17 +84,18 @@ def _reveal(password: SecretStr | None) -> str | None:
 def _outboxes(config: RelayConfig) -> Iterator[Outbox]:
     named: dict[str, Policy] = {}
     unrouted = Policy("", retry=retry_of(config.delivery))
-    for outbox in config.outboxes:
+    for place, outbox in enumerate(config.outboxes):
         routes = tuple(_routes(config, outbox, named))
         named |= {route.policy.route: route.policy for route in routes}
-        yield _outbox(outbox, routes=routes, unrouted=unrouted)
+        columns = places_of_columns(config.places, outbox, place)
+        yield replace(_outbox(outbox, routes=routes, unrouted=unrouted), places=tuple(columns.items()))
 
 
 def _routes(config: RelayConfig, outbox: OutboxConfig, named: dict[str, Policy]) -> Iterator[Route]:
     """A name is one route's in its outbox, and one policy's in the whole file: parked records have only the name."""
     taken = {route.name for route in outbox.routes if route.name is not None}
     for route in outbox.routes:
-        stem = route.name or str(route.topic)
+        stem = route.name or ("drop" if route.topic is None else str(route.topic))
         taken.discard(route.name)
         policy = policy_of(route, config.delivery, name=stem)
         number = 1
@@ -90,15 +103,25 @@ def _routes(config: RelayConfig, outbox: OutboxConfig, named: dict[str, Policy])
             number += 1
             policy = policy_of(route, config.delivery, name=f"{stem} ({number})")
         taken.add(policy.route)
-        yield Route(route.topic, policy, tuple((column, value.encode()) for column, value in route.when.items()))
+        yield Route(
+            route.topic or _NOWHERE,
+            policy,
+            tuple(route.when.items()),
+            key=route.key,
+            partition=route.partition,
+            timestamp=route.timestamp,
+            headers=tuple(route.headers.items()),
+            envelope=route.envelope,
+            drop=route.drop,
+        )
 
 
 def _outbox(outbox: OutboxConfig, *, routes: tuple[Route, ...], unrouted: Policy) -> Outbox:
     table, columns = outbox.table, outbox.columns
     return Outbox(
-        schema=table.schema,
-        name=table.name,
-        label=str(table),
+        schema="" if table is None else table.schema,
+        name="" if table is None else table.name,
+        label=outbox.label,
         id_column=columns.id,
         key_column=columns.key,
         type_column=columns.type,
@@ -106,6 +129,12 @@ def _outbox(outbox: OutboxConfig, *, routes: tuple[Route, ...], unrouted: Policy
         correlation_column=columns.correlation_id,
         tenant_column=columns.tenant,
         schedule_column=columns.scheduled_at,
+        causation_column=columns.causation_id,
+        timestamp_column=columns.timestamp,
+        version_column=columns.schema_version,
+        partition_column=columns.partition,
+        headers_column=columns.headers,
         routes=routes,
         unrouted=unrouted,
+        message_prefix=outbox.message_prefix,
     )

@@ -4,24 +4,29 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Sequence
 
 import structlog
 
 from cdc_relay.bell import Bell
-from cdc_relay.config import RelayConfig
+from cdc_relay.config import RelayConfig, SinkConfig
 from cdc_relay.delivery.intake import Intake
 from cdc_relay.delivery.window import Window
 from cdc_relay.dispatch.dispatch import Dispatch, DispatchOptions
-from cdc_relay.errors import RefusedError
+from cdc_relay.errors import ConfigError, RefusedError
 from cdc_relay.helper import Helper
 from cdc_relay.http.server import HttpServer
-from cdc_relay.model import Record, Unroutable
+from cdc_relay.model import Dropped, Record, Transaction, Unroutable
 from cdc_relay.parking.entry import Claim, Inventory
 from cdc_relay.parking.postgres_lot import PostgresLot
 from cdc_relay.relay import Relay
 from cdc_relay.routing.router import Router
 from cdc_relay.session import Session, Stream, Timing
 from cdc_relay.sinks.kafka import KafkaSink
+from cdc_relay.sinks.line_output import open_stdout
+from cdc_relay.sinks.log import LogSink
+from cdc_relay.sinks.none import NoneSink
+from cdc_relay.sinks.sink import Sink
 from cdc_relay.sources.preflight import Wanted
 from cdc_relay.sources.slot_source import SlotSource
 from cdc_relay.stats import Stats
@@ -75,7 +80,7 @@ class _Parts:
         self.stats = Stats()
         self.source = _make_source(config, wanted)
         self._router = Router(wanted.outboxes)
-        self.sink = KafkaSink(config.sink.kafka, fixed_topics=self._router.fixed_topics)
+        self.sink = _make_sink(config.sink, fixed_topics=self._router.fixed_topics)
         self.lot = _make_lot(config)
         self.timing = _timing(config)
         self._bell = Bell()
@@ -119,8 +124,9 @@ class _Parts:
             now=time.monotonic(),
         )
 
-    def _route_again(self, claim: Claim) -> Record | Unroutable:
-        return self._router.route_columns(claim.outbox, claim.columns or [], claim.commit_time_us // 1000)
+    def _route_again(self, claim: Claim) -> Record | Unroutable | Dropped:
+        transaction = Transaction(commit_lsn=claim.commit_lsn, commit_time_us=claim.commit_time_us, xid=claim.xid)
+        return self._router.route_columns(claim.outbox, claim.columns or [], transaction, claim.ordinal)
 
 
 def _make_source(config: RelayConfig, wanted: Wanted) -> SlotSource:
@@ -132,6 +138,16 @@ def _make_source(config: RelayConfig, wanted: Wanted) -> SlotSource:
     )
 
 
+def _make_sink(config: SinkConfig, *, fixed_topics: Sequence[str]) -> Sink:
+    if config.kafka is not None:
+        return KafkaSink(config.kafka, fixed_topics=fixed_topics)
+    if config.log is not None:
+        return LogSink(open_stdout())
+    if config.none is not None:
+        return NoneSink()
+    raise ConfigError("sink: a sink that nobody here knows")
+
+
 def _make_lot(config: RelayConfig) -> PostgresLot:
     limit = config.parking.limit
     return PostgresLot(
@@ -141,7 +157,7 @@ def _make_lot(config: RelayConfig) -> PostgresLot:
         limit_bytes=limit.bytes,
         dead_letter_topic=config.parking.dead_letter_topic,
         policies=policies_of(config),
-        outboxes=[str(outbox.table) for outbox in config.outboxes],
+        outboxes=[outbox.label for outbox in config.outboxes],
         setting="source.dsn" if config.parking.dsn is None else "parking.dsn",
     )
 

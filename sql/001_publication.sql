@@ -1,6 +1,6 @@
 -- 001: the publication has the outbox table. It must be there before the slot: on Postgres 15 and 16 a slot that
 -- is older than its publication cannot be read, on newer ones it skips what was committed in between.
--- Once per table. As the owner of the table, with CREATE on the database. Does nothing where all is there.
+-- Once per table; with an empty name where there is none. As the owner of the table, with CREATE on the database. Does nothing where all is there.
 -- By hand: psql -v table=public.outbox -v publication=orders_outbox -f sql/001_publication.sql
 
 SET cdc_relay.setup_table = :'table';
@@ -8,11 +8,16 @@ SET cdc_relay.setup_publication = :'publication';
 
 DO $setup$
 DECLARE
-    v_table regclass := current_setting('cdc_relay.setup_table')::regclass;
+    v_table regclass := nullif(current_setting('cdc_relay.setup_table'), '')::regclass;
     v_publication name := current_setting('cdc_relay.setup_publication')::name;
     v_schema oid := (SELECT relnamespace FROM pg_class WHERE oid = v_table);
 BEGIN
-    IF NOT EXISTS (SELECT FROM pg_publication WHERE pubname = v_publication) THEN
+    IF v_table IS NULL THEN  -- outboxes of logical messages alone: no table, but the slot is read with a publication
+        IF NOT EXISTS (SELECT FROM pg_publication WHERE pubname = v_publication) THEN
+            EXECUTE format(
+                'CREATE PUBLICATION %I WITH (publish = ''insert'', publish_via_partition_root = true)', v_publication);
+        END IF;
+    ELSIF NOT EXISTS (SELECT FROM pg_publication WHERE pubname = v_publication) THEN
         EXECUTE format(
             'CREATE PUBLICATION %I FOR TABLE %s WITH (publish = ''insert'', publish_via_partition_root = true)',
             v_publication, v_table);

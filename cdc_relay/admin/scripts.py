@@ -7,11 +7,12 @@ the repository has copies for psql, which fills in the same variables.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 
 from psycopg import sql
 
+from cdc_relay.routing.outbox import Outbox
 from cdc_relay.sources.preflight import Wanted
 
 __all__ = ["PUBLICATION", "SCHEMA_SCRIPTS", "SLOT", "render", "render_all"]
@@ -61,13 +62,15 @@ def render(script: str, values: Mapping[str, str]) -> str:
 def render_all(wanted: Wanted, *, parks_elsewhere: bool = False) -> str:
     """The whole setup as one script. No name appears in a comment: a line break in it would end the comment."""
     head, connect = (_HEAD + _PARKING_HEAD, (_PARKING_CONNECT,)) if parks_elsewhere else (_HEAD, ())
-    publications = (render(PUBLICATION, publication_values(wanted, box.label)) for box in wanted.outboxes)
+    publications = render_publication(wanted, wanted.tables)
     schema = (render(script, {}) for script in SCHEMA_SCRIPTS.values())
     return "\n".join((head, *publications, render(SLOT, {"slot": wanted.slot}), *connect, *schema, _TAIL))
 
 
-def publication_values(wanted: Wanted, table: str) -> dict[str, str]:
-    return {"publication": wanted.publication, "table": table}
+def render_publication(wanted: Wanted, boxes: Sequence[Outbox]) -> list[str]:
+    """Without a table, for messages alone, it is empty."""
+    tables = [box.label for box in boxes] or [""]
+    return [render(PUBLICATION, {"publication": wanted.publication, "table": table}) for table in tables]
 
 
 def _literal(value: str) -> str:

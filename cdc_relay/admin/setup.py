@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from cdc_relay.admin.refusals import explained
-from cdc_relay.admin.scripts import PUBLICATION, SCHEMA_SCRIPTS, SLOT, publication_values, render
+from cdc_relay.admin.scripts import SCHEMA_SCRIPTS, SLOT, render, render_publication
 from cdc_relay.admin.setup_plan import SetupPlan, as_if_made, plan_setup
 from cdc_relay.admin.setup_warnings import find_warnings
 from cdc_relay.config import quote_identifier
@@ -81,19 +81,18 @@ def _begin(line: Line, setting: str = "source.dsn") -> None:
 
 
 def _read(line: Line, wanted: Wanted) -> Facts:
-    tables = [(box.schema, box.name) for box in wanted.outboxes]
+    tables = [(box.schema, box.name) for box in wanted.tables]
     with explained("read the catalog", needs="the role of source.dsn must be allowed to read pg_catalog"):
         return read_facts(line, slot=wanted.slot, publication=wanted.publication, tables=tables)
 
 
 def _make_publication(line: Line, plan: SetupPlan, wanted: Wanted) -> Notice:
     name = quote_identifier(wanted.publication)
-    boxes = wanted.outboxes if plan.create_publication else plan.add_tables
-    if not boxes:
-        return Notice(Kind.STEP, f"publication {name}: already there, with {_labels(wanted.outboxes)}")
-    scripts = (render(PUBLICATION, publication_values(wanted, box.label)) for box in boxes)
+    boxes = wanted.tables if plan.create_publication else plan.add_tables
+    if not boxes and not plan.create_publication:
+        return Notice(Kind.STEP, f"publication {name}: already there, with {_labels(wanted.tables)}")
     with explained(f"publication {name}", needs=_TABLE_NEEDS):
-        _run(line, "\n".join(scripts))  # one query message is one transaction: all tables or none
+        _run(line, "\n".join(render_publication(wanted, boxes)))  # one message is one transaction: all tables or none
     if plan.create_publication:
         return Notice(Kind.STEP, f"publication {name}: created for {_labels(boxes)}")
     return Notice(Kind.STEP, f"publication {name}: already there, added {_labels(boxes)}")
@@ -147,4 +146,4 @@ def _run(line: Line, sql: str) -> None:
 
 
 def _labels(boxes: Iterable[Outbox]) -> str:
-    return ", ".join(box.label for box in boxes)
+    return ", ".join(box.label for box in boxes) or "no table"

@@ -20,7 +20,7 @@ class SetupPlan:
 
 def plan_setup(facts: Facts, wanted: Wanted) -> SetupPlan:
     new = facts.publication is None
-    absent = (box for box in wanted.outboxes if not _is_member(facts, box))
+    absent = (box for box in wanted.tables if not _is_member(facts, box))
     return SetupPlan(
         create_publication=new,
         add_tables=() if new else tuple(absent),

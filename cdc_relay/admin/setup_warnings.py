@@ -19,11 +19,11 @@ COUNT_LIMIT = 100_000  # exact up to here; counting a big table to its end could
 
 def find_warnings(conninfo: str, plan: SetupPlan, wanted: Wanted) -> Iterator[str]:
     if plan.create_slot:
-        yield from _row_warnings(conninfo, wanted.outboxes, "before the slot was created")
+        yield from _row_warnings(conninfo, wanted.tables, "before the slot was created")
         return
     if plan.create_publication:
         yield _older_slot(wanted)
-    added = wanted.outboxes if plan.create_publication else plan.add_tables
+    added = wanted.tables if plan.create_publication else plan.add_tables
     for box in added:
         yield f"{box.label} is in the publication from now on: its earlier changes are not in slot {wanted.slot}"
     yield from _row_warnings(conninfo, added, "before it was in the publication")

@@ -8,9 +8,11 @@ from pathlib import Path
 
 import click
 
-from cdc_relay.cli.dlq_options import TEXT, Filters, all_option, filter_options, given_filters, yes_option
-from cdc_relay.cli.dlq_output import ask, open_desk
+from cdc_relay.cli.dlq_options import Filters, all_option, filter_options, given_filters, yes_option
+from cdc_relay.cli.dlq_output import open_desk
 from cdc_relay.cli.options import config_option
+from cdc_relay.cli.output import ask
+from cdc_relay.cli.param_types import TEXT
 from cdc_relay.errors import RefusedError
 from cdc_relay.parking.desk import Desk
 from cdc_relay.parking.desk_changes import Done, carry_out

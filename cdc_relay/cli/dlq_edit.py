@@ -9,9 +9,10 @@ from typing import IO
 
 import click
 
-from cdc_relay.cli.dlq_options import TEXT
-from cdc_relay.cli.dlq_output import has_terminal, open_desk
+from cdc_relay.cli.dlq_output import open_desk
 from cdc_relay.cli.options import config_option
+from cdc_relay.cli.output import has_terminal
+from cdc_relay.cli.param_types import TEXT
 from cdc_relay.errors import ConfigError, RelayError
 from cdc_relay.parking.desk_changes import edit, insist
 from cdc_relay.parking.desk_document import read_document, write_document

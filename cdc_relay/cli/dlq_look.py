@@ -6,9 +6,11 @@ from pathlib import Path
 
 import click
 
-from cdc_relay.cli.dlq_options import TEXT, all_slots_option, filter_options, given_filters, json_option
-from cdc_relay.cli.dlq_output import open_desk, print_json, print_sheet
+from cdc_relay.cli.dlq_options import all_slots_option, filter_options, given_filters, json_option
+from cdc_relay.cli.dlq_output import open_desk, print_sheet
 from cdc_relay.cli.options import config_option
+from cdc_relay.cli.output import print_json
+from cdc_relay.cli.param_types import TEXT
 from cdc_relay.parking.desk import Desk
 from cdc_relay.parking.desk_filter import Filter
 from cdc_relay.parking.desk_lines import row_json

@@ -7,12 +7,12 @@ from typing import Any, TypeVar
 
 import click
 
+from cdc_relay.cli.param_types import TEXT, Parsed
 from cdc_relay.model import ErrorClass
-from cdc_relay.parking.desk_filter import LIVE, Filter, parse_key, parse_since, parse_text
+from cdc_relay.parking.desk_filter import LIVE, Filter, parse_key, parse_since
 from cdc_relay.parking.entry import Status
 
 __all__ = [
-    "TEXT",
     "Filters",
     "all_option",
     "all_slots_option",
@@ -23,35 +23,15 @@ __all__ = [
 ]
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
-_Parser = Callable[[str], Any]
-
-
-class _Parsed(click.ParamType):  # type: ignore[type-arg]  # generic in newer versions of click only
-    """A value that one of the desk's parsers reads."""
-
-    def __init__(self, name: str, parse: _Parser) -> None:
-        self.name = name
-        self._parse = parse
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if not isinstance(value, str):
-            return value
-        try:
-            return self._parse(value)
-        except ValueError as exc:
-            self.fail(str(exc), param, ctx)
-
-
-TEXT = _Parsed("TEXT", parse_text)
 _KEPT = "cdc_relay.dlq.filters"
 _STATUSES = [*(str(status) for status in Status), "all"]
 _TYPES: dict[str, Any] = {
     "status": click.Choice(_STATUSES),
     "route": TEXT,
     "topic": TEXT,
-    "key": _Parsed("KEY", parse_key),
+    "key": Parsed("KEY", parse_key),
     "error-class": click.Choice([str(kind) for kind in ErrorClass]),
-    "since": _Parsed("WHEN", parse_since),
+    "since": Parsed("WHEN", parse_since),
     "text": TEXT,
 }
 _HELP = {

@@ -1,8 +1,7 @@
-"""How the dlq commands speak: tables, JSON, questions. Owns the terminal; decides nothing about records."""
+"""What the dlq commands have in common: the desk of the file's slot, and tables on the terminal."""
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 
@@ -12,22 +11,16 @@ from rich.table import Table
 from rich.text import Text
 
 from cdc_relay.config import load
-from cdc_relay.errors import ConfigError
 from cdc_relay.parking.desk import Desk
 from cdc_relay.parking.desk_views import Sheet
 from cdc_relay.target import parking_conninfo_of
 
-__all__ = ["ask", "has_terminal", "open_desk", "print_json", "print_sheet"]
+__all__ = ["open_desk", "print_sheet"]
 
 
 def open_desk(config_path: Path) -> Desk:
     config = load(config_path)
     return Desk(parking_conninfo_of(config), config.source.slot)
-
-
-def print_json(value: object) -> None:
-    """ASCII only: nothing in it can move a cursor."""
-    click.echo(json.dumps(value, indent=2))
 
 
 def print_sheet(sheet: Sheet) -> None:
@@ -36,19 +29,6 @@ def print_sheet(sheet: Sheet) -> None:
         console.print(_table(sheet))
     else:
         click.echo("\n".join(_plain(sheet)))
-
-
-def has_terminal() -> bool:
-    return sys.stdin.isatty() and sys.stderr.isatty()
-
-
-def ask(question: str, *, yes: bool) -> None:
-    """Goes on, or ends the command: with 1 after a no, with 2 where nobody can be asked."""
-    if yes:
-        return
-    if not has_terminal():
-        raise ConfigError(f"{question} There is no terminal to ask on", remedy="say --yes if that is meant")
-    click.confirm(question, abort=True, err=True)
 
 
 def _table(sheet: Sheet) -> Table:

@@ -11,8 +11,9 @@ from typing import IO
 import click
 
 from cdc_relay.cli.dlq_options import filter_options, given_filters, yes_option
-from cdc_relay.cli.dlq_output import ask, open_desk
+from cdc_relay.cli.dlq_output import open_desk
 from cdc_relay.cli.options import config_option
+from cdc_relay.cli.output import ask
 from cdc_relay.errors import ConfigError
 from cdc_relay.parking.desk_import import take_in
 from cdc_relay.parking.desk_lines import from_line, to_line

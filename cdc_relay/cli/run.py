@@ -13,7 +13,7 @@ import click
 import structlog
 
 from cdc_relay.cli.options import config_option
-from cdc_relay.config import load
+from cdc_relay.config import find_warnings, load
 from cdc_relay.stop import Stop
 
 __all__ = ["run_command"]
@@ -42,6 +42,8 @@ def run_command(config_path: Path, no_wait: bool, log_format: str | None, log_le
     """
     configure_logs(log_format or ("console" if sys.stderr.isatty() else "json"), log_level)
     loaded = load(config_path)
+    for text in find_warnings(loaded):
+        structlog.get_logger().warning("configuration", text=text)
     from cdc_relay.wiring import run_relay  # after the cheap checks: psycopg and confluent_kafka take 0.4 s to import
 
     run_relay(loaded, stop=_stop_on_signals(), wait=not no_wait)

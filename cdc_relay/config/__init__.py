@@ -15,12 +15,15 @@ from cdc_relay.config.models import (
     RouteConfig,
     SinkConfig,
     SourceConfig,
+    TopicConfig,
     WindowConfig,
 )
 from cdc_relay.config.names import TableName, quote_identifier
+from cdc_relay.config.places import find_warnings, places_of_columns
 from cdc_relay.config.policies import policy_of, retry_of
 from cdc_relay.config.schema import json_schema
 from cdc_relay.config.secrets import hide
+from cdc_relay.config.topic_settings import TopicSettings, settings_of
 
 __all__ = [
     "ColumnsConfig",
@@ -35,11 +38,16 @@ __all__ = [
     "SinkConfig",
     "SourceConfig",
     "TableName",
+    "TopicConfig",
+    "TopicSettings",
     "WindowConfig",
+    "find_warnings",
     "hide",
     "json_schema",
     "load",
+    "places_of_columns",
     "policy_of",
     "quote_identifier",
     "retry_of",
+    "settings_of",
 ]

@@ -18,6 +18,7 @@ __all__ = ["Document", "Value", "parse_document"]
 Value = str | bool | None | list["Value"] | dict[str, "Value"]
 
 _DEEPEST = 32
+_CONDITIONS = "when"  # below this key a null that was written out is a value: it asks for NULL
 _TAG = "tag:yaml.org,2002:"
 _PLAIN_TAGS = {_TAG + name for name in ("str", "int", "float", "bool", "null", "timestamp", "map", "seq", "value")}
 
@@ -138,7 +139,8 @@ def _read_mapping(document: Document, node: MappingNode, path: KeyPath) -> dict[
 
 def _read_scalar(document: Document, node: ScalarNode, path: KeyPath) -> Value:
     if node.tag == _TAG + "null":
-        document.report(path, "has no value; give it one, or remove the key")
+        if not node.value or _CONDITIONS not in path:
+            document.report(path, "has no value; give it one, or remove the key")
         return None
     if node.tag == _TAG + "bool":
         return yaml.SafeLoader.bool_values.get(node.value.lower(), node.value)

@@ -18,8 +18,7 @@ from cdc_relay.config.address import check_address
 from cdc_relay.config.dsn import HIDDEN, check_dsn
 from cdc_relay.config.kafka_properties import find_conflicts, normalise
 from cdc_relay.config.names import TableName, parse_identifier, parse_table, quote_identifier
-from cdc_relay.config.topics import check_topic, parse_topic, spell_topic
-from cdc_relay.routing.templates import Template
+from cdc_relay.config.topics import check_topic
 
 __all__ = [
     "Bytes",
@@ -27,6 +26,7 @@ __all__ = [
     "Count",
     "Dsn",
     "EditorSchema",
+    "Flag",
     "KafkaProperties",
     "Kind",
     "Listen",
@@ -41,11 +41,11 @@ __all__ = [
     "SlotName",
     "Table",
     "Topic",
-    "TopicTemplate",
-    "When",
     "Within",
     "fail",
     "kind_of_value",
+    "one_of",
+    "text_of",
 ]
 
 _SLOT = re.compile(r"[a-z0-9_]{1,63}")
@@ -55,10 +55,11 @@ _T = TypeVar("_T", int, float)
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What the reference calls this type, and the units it is written in."""
+    """What the reference calls this type, the units it is written in, and its default where None would not tell."""
 
     name: str
     unit: str = ""
+    default: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)  # hashed by identity, which `T | None` asks for
@@ -104,7 +105,7 @@ def _failure(text: str) -> PydanticCustomError:
     return PydanticCustomError("relay", "{text}", {"text": text})
 
 
-def _text(value: object) -> str:
+def text_of(value: object) -> str:
     if not isinstance(value, str):
         raise ValueError(f"expected text, found {kind_of_value(value)}; put it into quotes if it is one value")
     if not value:
@@ -113,7 +114,7 @@ def _text(value: object) -> str:
 
 
 def _secret(value: object) -> object:
-    return value if value is None or isinstance(value, SecretStr) else _text(value)
+    return value if value is None or isinstance(value, SecretStr) else text_of(value)
 
 
 def _hide(value: SecretStr | None) -> str | None:
@@ -121,13 +122,13 @@ def _hide(value: SecretStr | None) -> str | None:
 
 
 def _slot(value: object) -> str:
-    if not _SLOT.fullmatch(_text(value)):
+    if not _SLOT.fullmatch(text_of(value)):
         raise ValueError("Postgres allows 1 to 63 of a-z, 0-9 and _ in the name of a slot")
-    return _text(value)
+    return text_of(value)
 
 
 def _table(value: object) -> TableName:
-    return value if isinstance(value, TableName) else parse_table(_text(value))
+    return value if isinstance(value, TableName) else parse_table(text_of(value))
 
 
 def _kafka(value: object) -> dict[str, str]:
@@ -147,37 +148,13 @@ def _kafka(value: object) -> dict[str, str]:
     return properties
 
 
-def _when(value: object) -> dict[str, str]:
-    if not isinstance(value, Mapping):
-        raise ValueError(f"expected a mapping of columns to values, found {kind_of_value(value)}")
-    wanted: dict[str, str] = {}
-    problems: list[tuple[tuple[str | int, ...], str]] = []
-    for name, given in value.items():
-        try:
-            wanted[_new_column(name, wanted)] = _wanted_value(given)
-        except ValueError as exc:
-            problems.append(((name,), str(exc)))
-    fail(problems)
-    return wanted
+def one_of(*words: str) -> BeforeValidator:
+    """Before pydantic's own judge of a Literal, whose message quotes the input."""
+    expected = f"expected {', '.join(words[:-1])} or {words[-1]}"
 
-
-def _new_column(name: str, known: Mapping[str, str]) -> str:
-    column = parse_identifier(name)
-    if column in known:
-        raise ValueError("the same column as a key before it; unquoted names fold to lower case")
-    return column
-
-
-def _wanted_value(value: object) -> str:
-    if not isinstance(value, str):
-        raise ValueError(f"expected one text, found {kind_of_value(value)}; put it into quotes if it is one value")
-    return value
-
-
-def _one_of(*words: str) -> BeforeValidator:
     def check(value: object) -> object:
         if value not in words:
-            raise ValueError(f"expected {' or '.join(words)}")
+            raise ValueError(expected)
         return value
 
     return BeforeValidator(check)
@@ -194,7 +171,7 @@ Seconds: TypeAlias = Annotated[
     BeforeValidator(units.parse_duration),
     PlainSerializer(units.format_duration),
     _json(units.DURATION_PATTERN),
-    Kind("duration", "ms, s, m, h"),
+    Kind("duration", "ms, s, m, h, d"),
 ]
 Bytes: TypeAlias = Annotated[
     int,
@@ -217,36 +194,23 @@ Share: TypeAlias = Annotated[
 ]
 Preset: TypeAlias = Annotated[
     Literal["standard", "aggressive"],
-    _one_of("standard", "aggressive"),
+    one_of("standard", "aggressive"),
     _json("standard|aggressive"),
     Kind("standard or aggressive"),
 ]
 Ordering: TypeAlias = Annotated[
-    Literal["relaxed", "strict"], _one_of("relaxed", "strict"), _json("relaxed|strict"), Kind("relaxed or strict")
+    Literal["relaxed", "strict"], one_of("relaxed", "strict"), _json("relaxed|strict"), Kind("relaxed or strict")
 ]
 OnDead: TypeAlias = Annotated[
-    Literal["continue", "hold"], _one_of("continue", "hold"), _json("continue|hold"), Kind("continue or hold")
+    Literal["continue", "hold"], one_of("continue", "hold"), _json("continue|hold"), Kind("continue or hold")
 ]
-RouteName: TypeAlias = Annotated[str, PlainValidator(_text), _TEXT_SCHEMA, Kind("text")]
+Flag: TypeAlias = Annotated[bool, Kind("yes or no")]
+RouteName: TypeAlias = Annotated[str, PlainValidator(text_of), _TEXT_SCHEMA, Kind("text")]
 Topic: TypeAlias = Annotated[
-    str, PlainValidator(lambda value: check_topic(_text(value))), _json("[A-Za-z0-9._-]{1,249}"), Kind("topic name")
-]
-TopicTemplate: TypeAlias = Annotated[
-    Template,
-    PlainValidator(lambda value: value if isinstance(value, Template) else parse_topic(_text(value))),
-    PlainSerializer(spell_topic),
-    _TEXT_SCHEMA,
-    Kind("template"),
-]
-When: TypeAlias = Annotated[
-    dict[str, str],
-    PlainValidator(_when),
-    PlainSerializer(lambda wanted: {quote_identifier(column): value for column, value in wanted.items()}),
-    EditorSchema({"type": "object", "additionalProperties": {"type": ["string", "number"]}}),
-    Kind("mapping of columns to values"),
+    str, PlainValidator(lambda value: check_topic(text_of(value))), _json("[A-Za-z0-9._-]{1,249}"), Kind("topic name")
 ]
 Dsn: TypeAlias = Annotated[
-    str, PlainValidator(lambda value: check_dsn(_text(value))), _TEXT_SCHEMA, Kind("connection string")
+    str, PlainValidator(lambda value: check_dsn(text_of(value))), _TEXT_SCHEMA, Kind("connection string")
 ]
 Secret: TypeAlias = Annotated[
     SecretStr | None, BeforeValidator(_secret), PlainSerializer(_hide), _TEXT_SCHEMA, Kind("secret text")
@@ -254,7 +218,7 @@ Secret: TypeAlias = Annotated[
 SlotName: TypeAlias = Annotated[str, PlainValidator(_slot), _json("[a-z0-9_]{1,63}"), Kind("slot name")]
 Publication: TypeAlias = Annotated[
     str,
-    PlainValidator(lambda value: parse_identifier(_text(value))),
+    PlainValidator(lambda value: parse_identifier(text_of(value))),
     PlainSerializer(quote_identifier),
     _TEXT_SCHEMA,
     Kind("SQL identifier"),
@@ -271,5 +235,5 @@ KafkaProperties: TypeAlias = Annotated[
     dict[str, str],
     PlainValidator(_kafka),
     EditorSchema({"type": "object", "additionalProperties": {"type": ["string", "number", "boolean"]}}),
-    Kind("mapping of librdkafka properties"),
+    Kind("mapping of librdkafka properties", default="one of the three"),
 ]

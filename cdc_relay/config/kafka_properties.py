@@ -63,7 +63,7 @@ def normalise(value: object) -> str:
         case str() | int() | float():
             return str(value)
         case _:
-            raise ValueError("expected one value; librdkafka's properties are flat: write a.b.c: value")
+            raise ValueError("expected one value; properties are flat: write a.b.c: value")
 
 
 def find_conflicts(properties: Mapping[str, str]) -> Iterator[Conflict]:

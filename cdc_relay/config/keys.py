@@ -10,10 +10,9 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from cdc_relay.config.document import Document, Value
-from cdc_relay.config.planned import explain_planned
 from cdc_relay.config.problems import KeyPath
 
-__all__ = ["Section", "keep_known_keys", "known_keys", "section_of"]
+__all__ = ["Section", "keep_known_keys", "known_keys", "name_hint", "names_its_items", "section_of"]
 
 Section = type[BaseModel]
 
@@ -23,9 +22,16 @@ def known_keys(section: Section) -> dict[str, FieldInfo]:
 
 
 def section_of(info: FieldInfo) -> Section | None:
-    """The model below this key: of the key itself, or of the items of its list."""
-    kind = get_args(info.annotation)[0] if get_origin(info.annotation) is tuple else info.annotation
+    """The model below this key: of the key itself, or of the items of its list or mapping."""
+    kind = info.annotation
+    if get_origin(kind) in (tuple, dict):
+        kind = get_args(kind)[0 if get_origin(kind) is tuple else 1]
     return kind if isinstance(kind, type) and issubclass(kind, BaseModel) else None
+
+
+def names_its_items(info: FieldInfo) -> bool:
+    """Below this key stand names that the file chooses, each with a section."""
+    return get_origin(info.annotation) is dict
 
 
 def keep_known_keys(document: Document, value: Value, section: Section, path: KeyPath = ()) -> Value:
@@ -37,6 +43,7 @@ def keep_known_keys(document: Document, value: Value, section: Section, path: Ke
     keys = known_keys(section)
     for key in value.keys() - keys.keys():
         nearest = _report(document, (*path, key), keys)
+        document.excused.add(path)  # what the section lacks as a whole may be the key that was misspelt
         if nearest and nearest not in value:
             document.excused.add((*path, nearest))
     return {key: _descend(document, below, keys[key], (*path, key)) for key, below in value.items() if key in keys}
@@ -44,11 +51,20 @@ def keep_known_keys(document: Document, value: Value, section: Section, path: Ke
 
 def _descend(document: Document, value: Value, info: FieldInfo, path: KeyPath) -> Value:
     below = section_of(info)
-    return keep_known_keys(document, value, below, path) if below else value
+    if below is None:
+        return value
+    if names_its_items(info) and isinstance(value, dict):
+        return {name: keep_known_keys(document, item, below, (*path, name)) for name, item in value.items()}
+    return keep_known_keys(document, value, below, path)
+
+
+def name_hint(name: str, known: Iterable[str]) -> tuple[str | None, str]:
+    """The known name that is nearest, if one is near, and what to say to whoever wrote another."""
+    nearest = next(iter(difflib.get_close_matches(name, known, n=1)), None)
+    return nearest, f"did you mean {nearest!r}?" if nearest else f"known here: {', '.join(known)}"
 
 
 def _report(document: Document, path: KeyPath, known: Iterable[str]) -> str | None:
-    nearest = next(iter(difflib.get_close_matches(str(path[-1]), known, n=1)), None)
-    hint = f"did you mean {nearest!r}?" if nearest else f"known here: {', '.join(known)}"
-    document.report(path, explain_planned(path) or f"unknown key; {hint}")
+    nearest, hint = name_hint(str(path[-1]), known)
+    document.report(path, f"unknown key; {hint}")
     return nearest

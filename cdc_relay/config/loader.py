@@ -6,13 +6,12 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from pydantic import ValidationError
-
 from cdc_relay.config.document import Document, parse_document
-from cdc_relay.config.keys import keep_known_keys
 from cdc_relay.config.models import RelayConfig
-from cdc_relay.config.problems import Problem, translate
+from cdc_relay.config.places import Places
+from cdc_relay.config.problems import Problem
 from cdc_relay.config.substitution import Substitution
+from cdc_relay.config.validation import validate
 from cdc_relay.errors import ConfigError
 
 __all__ = ["load", "parse"]
@@ -32,19 +31,12 @@ def parse(text: str, *, file: str, environment: Mapping[str, str], folder: Path)
         raise ConfigError(
             "\n".join(problem.show(file) for problem in sorted(set(document.problems), key=Problem.order))
         )
-    return config
+    return config.remember(Places(file, document.places))
 
 
 def _build(document: Document, substitution: Substitution) -> RelayConfig | None:
     substitution.apply(document)
-    known = keep_known_keys(document, document.root, RelayConfig)
-    try:
-        return RelayConfig.model_validate(known)
-    except ValidationError as exc:
-        problems = [(path, text) for path, text in translate(exc) if not document.reported(path)]
-    for path, text in problems:
-        document.report(path, text)
-    return None
+    return validate(document, document.root, RelayConfig)
 
 
 def _read(path: Path) -> str:
@@ -52,7 +44,8 @@ def _read(path: Path) -> str:
         with path.open("rb") as file:
             content = file.read(_LARGEST_BYTES + 1)
     except OSError as exc:
-        raise ConfigError(f"{path}: cannot read the configuration file: {exc.strerror}") from exc
+        remedy = "name a YAML file with -c, or in the environment variable CDC_RELAY_CONFIG"
+        raise ConfigError(f"{path}: cannot read the configuration file: {exc.strerror}", remedy=remedy) from exc
     if len(content) > _LARGEST_BYTES:
         raise ConfigError(f"{path}: larger than 1 MiB; that is no configuration of cdc-relay")
     try:

@@ -8,29 +8,31 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, Field, PrivateAttr, model_validator
 
 from cdc_relay.config.address import split_address
 from cdc_relay.config.delivery import DeliveryConfig, WindowConfig
 from cdc_relay.config.dsn import has_password
 from cdc_relay.config.fields import (
-    Column,
     Dsn,
-    KafkaProperties,
     Listen,
     Publication,
     Seconds,
     Secret,
     SlotName,
-    Table,
+    Topic,
     Within,
     fail,
 )
+from cdc_relay.config.outbox import ColumnsConfig, OutboxConfig, check_outboxes
 from cdc_relay.config.parking import LimitConfig, ParkingConfig
+from cdc_relay.config.places import Places
 from cdc_relay.config.policies import find_policy_problems
 from cdc_relay.config.retry import DeliveryRetryConfig, RetryConfig
-from cdc_relay.config.routes import RouteConfig, check_routes, default_routes
+from cdc_relay.config.routes import RouteConfig
 from cdc_relay.config.section import Section
+from cdc_relay.config.sink import SinkConfig
+from cdc_relay.config.topic_settings import TopicConfig, find_topic_problems
 from cdc_relay.config.units import format_duration
 
 __all__ = [
@@ -46,6 +48,7 @@ __all__ = [
     "RouteConfig",
     "SinkConfig",
     "SourceConfig",
+    "TopicConfig",
     "WindowConfig",
 ]
 
@@ -85,57 +88,6 @@ class SourceConfig(Section):
         return self
 
 
-class SinkConfig(Section):
-    """Where records go."""
-
-    kafka: KafkaProperties = Field(
-        repr=False,
-        description="librdkafka's own property names, passed through; `bootstrap.servers` is required. The relay owns "
-        "the properties that its promises rest on and refuses a weaker setting (see below).",
-    )
-
-
-class ColumnsConfig(Section):
-    """Which columns of the outbox carry what; Debezium's names are the defaults."""
-
-    id: Column = Field(default="id", description="Event id; becomes the header `id`, for consumers that deduplicate.")
-    key: Column = Field(
-        default="aggregateid", description="Record key: records of one key stay in order. NULL gives a null key."
-    )
-    type: Column = Field(
-        default="type",
-        description="Event type; the column must exist. Kept with a parked record; no record carries it.",
-    )
-    payload: Column = Field(
-        default="payload", description="Record value as Postgres prints it; bytea gives its bytes, NULL a null value."
-    )
-    correlation_id: Column | None = Field(
-        default=None, description="Correlation id; kept with a parked record. No record carries it in this version."
-    )
-    tenant: Column | None = Field(
-        default=None, description="Tenant; kept with a parked record. No record carries it in this version."
-    )
-    scheduled_at: Column | None = Field(
-        default=None,
-        description="When the record is due, a timestamptz or a timestamp in UTC: in the future it waits in the lot "
-        "until then, and can be cancelled. NULL or past: at once. What is no point in time is parked as dead.",
-    )
-
-
-class OutboxConfig(Section):
-    """One outbox table and where its rows go."""
-
-    table: Table = Field(
-        description="`schema.table`; without a schema it is in public. Unquoted names fold to lower case as in SQL: "
-        '`public."Order.Outbox"`.'
-    )
-    columns: ColumnsConfig = Field(default_factory=ColumnsConfig)
-    routes: Annotated[tuple[RouteConfig, ...], AfterValidator(check_routes)] = Field(
-        default_factory=default_routes,
-        description="Where rows go; the first that matches. Left out: every row to `outbox.event.{aggregatetype}`.",
-    )
-
-
 class HttpConfig(Section):
     """/livez, /readyz and /metrics."""
 
@@ -150,28 +102,36 @@ class HttpConfig(Section):
         return split_address(self.listen)
 
 
-def _no_table_twice(outboxes: tuple[OutboxConfig, ...]) -> tuple[OutboxConfig, ...]:
-    if not outboxes:
-        raise ValueError("at least one outbox is needed: - table: public.outbox")
-    tables = [outbox.table for outbox in outboxes]
-    repeated = [place for place, table in enumerate(tables) if table in tables[:place]]
-    fail(((place, "table"), f"the same table as outboxes[{tables.index(tables[place])}]") for place in repeated)
-    return outboxes
-
-
 class RelayConfig(Section):
     """The whole file."""
 
     source: SourceConfig
     sink: SinkConfig
-    outboxes: Annotated[tuple[OutboxConfig, ...], AfterValidator(_no_table_twice)] = Field(
-        description="The outbox tables, at least one."
+    outboxes: Annotated[tuple[OutboxConfig, ...], AfterValidator(check_outboxes)] = Field(
+        description="The outboxes, at least one: tables, or prefixes of logical messages."
     )
     delivery: DeliveryConfig = Field(default_factory=DeliveryConfig)
     parking: ParkingConfig = Field(default_factory=ParkingConfig)
     http: HttpConfig = Field(default_factory=HttpConfig)
+    topic_defaults: TopicConfig = Field(default_factory=TopicConfig)
+    topics: dict[Topic, TopicConfig] = Field(
+        default_factory=dict,
+        description="Topics that `cdc-relay topics plan` and `apply` look after, by name; `{}` where topic_defaults "
+        "say it all. `run` publishes to others as well, and makes none.",
+    )
+
+    _places: Places = PrivateAttr(default_factory=Places)
+
+    @property
+    def places(self) -> Places:
+        return self._places
+
+    def remember(self, places: Places) -> RelayConfig:
+        self._places = places
+        return self
 
     @model_validator(mode="after")
     def _policies_hold(self) -> RelayConfig:
-        fail(find_policy_problems(self.delivery, [outbox.routes for outbox in self.outboxes]))
+        of_policies = find_policy_problems(self.delivery, [outbox.routes for outbox in self.outboxes])
+        fail([*of_policies, *find_topic_problems(self.topics, self.topic_defaults)])
         return self

@@ -44,7 +44,12 @@ def show_path(path: Iterable[str | int]) -> str:
 
 def translate(error: ValidationError) -> Iterator[tuple[KeyPath, str]]:
     for details in error.errors(include_url=False):
-        yield details["loc"], _word(details)
+        yield _path(details["loc"]), _word(details)
+
+
+def _path(location: KeyPath) -> KeyPath:
+    """pydantic's place of a key that is wrong itself is one step below it."""
+    return location[:-1] if location[-1:] == ("[key]",) else location
 
 
 def _word(details: ErrorDetails) -> str:
@@ -55,11 +60,13 @@ def _word(details: ErrorDetails) -> str:
             return str(details["ctx"]["error"])
         case "missing":
             return "missing; it is required"
-        case "model_type" | "model_attributes_type":
+        case "model_type" | "model_attributes_type" | "dict_type":
             return f"expected a mapping, found {kind_of_value(details['input'])}"
         case "tuple_type":
             return f"expected a list, found {kind_of_value(details['input'])}"
         case "extra_forbidden":
             return "unknown key"
+        case "bool_parsing" | "bool_type":
+            return "neither yes nor no; write true or false"
         case other:
-            return f"not valid ({other})"
+            return f"not valid ({other}); see docs/configuration.md for what may stand here"

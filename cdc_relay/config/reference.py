@@ -11,9 +11,8 @@ from pydantic.fields import FieldInfo
 
 from cdc_relay.config.fields import Kind, Within
 from cdc_relay.config.kafka_properties import OWNED
-from cdc_relay.config.keys import Section, known_keys, section_of
+from cdc_relay.config.keys import Section, known_keys, names_its_items, section_of
 from cdc_relay.config.models import RelayConfig
-from cdc_relay.config.planned import PLANNED
 from cdc_relay.config.schema import json_schema
 
 __all__ = ["reference"]
@@ -60,21 +59,11 @@ Everything else passes through to librdkafka. These may be left out, or given wi
 |---|---|---|
 """
 
-_PLANNED_HEAD = """
-## Planned, not in this version
-
-These keys are refused, with what happens instead:
-
-| key | what happens instead |
-|---|---|
-"""
-
 
 def reference() -> str:
     rows = [_row(key, info, default) for key, info, default in _leaves(RelayConfig, "", json_schema())]
     owned = [f"| `{name}` | {', '.join(sorted(it.accepted)) or 'none'} | {it.reason} |" for name, it in OWNED.items()]
-    planned = [f"| `{_planned_key(path)}` | {instead} |" for path, instead in PLANNED.items()]
-    return _HEAD + _KEYS + _lines(rows) + _OWNED_HEAD + _lines(owned) + _PLANNED_HEAD + _lines(planned)
+    return _HEAD + _KEYS + _lines(rows) + _OWNED_HEAD + _lines(owned)
 
 
 def _lines(rows: list[str]) -> str:
@@ -87,7 +76,13 @@ def _leaves(section: Section, prefix: str, schema: dict[str, object]) -> Iterato
         if below is None:
             yield prefix + key, info, _default(schema, section, key, info)
         else:
-            yield from _leaves(below, f"{prefix}{key}{'[]' if info.annotation is not below else ''}.", schema)
+            yield from _leaves(below, f"{prefix}{key}{_items(info, below)}.", schema)
+
+
+def _items(info: FieldInfo, below: Section) -> str:
+    if names_its_items(info):
+        return ".NAME"
+    return "" if info.annotation is below else "[]"
 
 
 def _default(schema: dict[str, object], section: Section, key: str, info: FieldInfo) -> str:
@@ -96,6 +91,8 @@ def _default(schema: dict[str, object], section: Section, key: str, info: FieldI
     definitions = schema["$defs"]
     assert isinstance(definitions, dict)
     default = definitions[section.__name__]["properties"][key].get("default")
+    if isinstance(default, bool):
+        return "`true`" if default else "`false`"
     return "none" if default is None else f"`{default}`"
 
 
@@ -103,17 +100,13 @@ def _row(key: str, info: FieldInfo, default: str) -> str:
     kind = _metadata(info, Kind) or Kind("")
     after = _metadata(info, AfterValidator)
     span = str(after.func).replace(" and ", " … ") if after and isinstance(after.func, Within) else ""
-    return f"| `{key}` | {kind.name} | {default} | {kind.unit} | {span} | {info.description} |"
+    return f"| `{key}` | {kind.name} | {kind.default or default} | {kind.unit} | {span} | {info.description} |"
 
 
 def _metadata(info: FieldInfo, wanted: type[_T]) -> _T | None:
     """Of the key itself, or of what it holds where it may be left out."""
     optional = (item for kind in get_args(info.annotation) for item in getattr(kind, "__metadata__", ()))
     return next((item for item in (*info.metadata, *optional) if isinstance(item, wanted)), None)
-
-
-def _planned_key(path: tuple[str, ...]) -> str:
-    return ".".join(path).replace("outboxes", "outboxes[]").replace("routes", "routes[]")
 
 
 if __name__ == "__main__":

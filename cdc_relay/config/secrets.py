@@ -24,8 +24,8 @@ def hide(config: RelayConfig) -> dict[str, Any]:
     shown["source"]["dsn"] = hide_dsn(config.source.dsn)
     if config.parking.dsn is not None:
         shown["parking"]["dsn"] = hide_dsn(config.parking.dsn)
-    kafka = config.sink.kafka
-    shown["sink"]["kafka"] = {name: HIDDEN if is_secret(name) else value for name, value in kafka.items()}
+    if (kafka := config.sink.kafka) is not None:
+        shown["sink"]["kafka"] = {name: HIDDEN if is_secret(name) else value for name, value in kafka.items()}
     escaped: dict[str, Any] = _escape(shown)
     return escaped
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from cdc_relay.config.names import parse_identifier, quote_identifier
-from cdc_relay.errors import ConfigError
+from cdc_relay.config.route_fields import parse_template
 from cdc_relay.routing.templates import Template
 from cdc_relay.routing.topics import LONGEST_TOPIC, has_illegal_sign, is_legal_topic
 
-__all__ = ["check_topic", "parse_topic", "spell_topic"]
+__all__ = ["check_topic", "parse_topic"]
 
 _LEGAL = f"Kafka allows 1 to {LONGEST_TOPIC} letters, digits, '.', '_' and '-' in the name of a topic"
 
@@ -20,17 +19,10 @@ def check_topic(name: str) -> str:
 
 def parse_topic(text: str) -> Template:
     """What no row can make legal is refused here; the rest is judged row by row."""
-    try:
-        template = Template.parse(text)
-    except ConfigError:
-        raise ValueError("every '{' needs a column name and a '}', such as outbox.event.{aggregatetype}") from None
+    template = parse_template(text)
     literal = "".join(template.literals)
-    if not template.columns:
+    if template.is_fixed:
         check_topic(literal)
     if has_illegal_sign(literal) or len(literal) > LONGEST_TOPIC:
         raise ValueError(_LEGAL)
-    return Template(template.literals, tuple(parse_identifier(column) for column in template.columns))
-
-
-def spell_topic(template: Template) -> str:
-    return str(Template(template.literals, tuple(quote_identifier(column) for column in template.columns)))
+    return template

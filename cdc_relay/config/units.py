@@ -20,12 +20,12 @@ __all__ = [
     "parse_size",
 ]
 
-DURATION_PATTERN = r"[0-9]{1,12}(\.[0-9]{1,350})?(ms|s|m|h)"
+DURATION_PATTERN = r"[0-9]{1,12}(\.[0-9]{1,350})?(ms|s|m|h|d)"
 SIZE_PATTERN = r"(0|[1-9][0-9]{0,17})(KiB|MiB|GiB)?"
 COUNT_PATTERN = r"0|[1-9][0-9]{0,17}"
 SHARE_PATTERN = r"[0-9]{1,12}(\.[0-9]{1,350})?(e-[0-9]{1,3})?"  # 1e-05 is how YAML writes 0.00001
 
-_SECONDS = {"ms": Decimal("0.001"), "s": Decimal(1), "m": Decimal(60), "h": Decimal(3600)}
+_SECONDS = {"ms": Decimal("0.001"), "s": Decimal(1), "m": Decimal(60), "h": Decimal(3600), "d": Decimal(86_400)}
 _BYTES = {"GiB": 1 << 30, "MiB": 1 << 20, "KiB": 1 << 10}
 
 
@@ -35,13 +35,15 @@ def parse_duration(value: object) -> float:
         return float(value)
     match = re.fullmatch(DURATION_PATTERN, value) if isinstance(value, str) else None
     if match is None:
-        raise ValueError("expected a duration with its unit, such as 500ms, 30s, 5m or 1h")
+        raise ValueError("expected a duration with its unit, such as 500ms, 30s, 5m, 1h or 7d")
     unit = match[2]
     return float(Decimal(match[0].removesuffix(unit)) * _SECONDS[unit])
 
 
 def format_duration(seconds: float) -> str:
     exact = Decimal(repr(seconds))
+    if exact >= 2 * 86_400 and exact % 86_400 == 0:
+        return f"{int(exact // 86_400)}d"
     if exact >= 3600 and exact % 3600 == 0:
         return f"{int(exact // 3600)}h"
     if exact >= 120 and exact % 60 == 0:
@@ -72,7 +74,7 @@ def parse_count(value: object) -> int:
     if isinstance(value, int) and not isinstance(value, bool):
         return value
     if not isinstance(value, str) or re.fullmatch(COUNT_PATTERN, value) is None:
-        raise ValueError("expected a whole number, such as 20000")
+        raise ValueError("expected a whole number without a unit, such as 12")
     return int(value)
 
 

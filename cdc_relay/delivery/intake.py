@@ -8,22 +8,34 @@ from __future__ import annotations
 from typing import cast
 
 from cdc_relay.delivery.ledger import Ledger
+from cdc_relay.delivery.outcome import Outcome, event_unseen, make_ticket
+from cdc_relay.delivery.parked import Parked
 from cdc_relay.delivery.window import Window
 from cdc_relay.errors import DecodeError
-from cdc_relay.model import Failure, Identity, Record, Scheduled, Ticket, Transaction, Unroutable
+from cdc_relay.model import DROPPED, Failure, Identity, Ticket, Transaction
 from cdc_relay.protocol import wire
-from cdc_relay.protocol.messages import Begin, Commit, Insert, Message, Relation
+from cdc_relay.protocol.messages import (
+    UNCHANGED,
+    Begin,
+    Commit,
+    Delete,
+    Insert,
+    LogicalMessage,
+    Message,
+    Relation,
+    Row,
+    Truncate,
+    Type,
+    Update,
+)
+from cdc_relay.protocol.peek import MessageHead, peek
 from cdc_relay.protocol.pgoutput import Decoder
+from cdc_relay.routing.domains import Domains
 from cdc_relay.routing.router import AnyPlan, Router, Values
 
-__all__ = ["Intake", "Outcome", "Routed"]
+__all__ = ["Intake"]
 
-_INSERT = ord("I")
-
-_new = tuple.__new__  # what Ticket(...) ends in: 0.1 us less per row
-
-Routed = Record | Scheduled | Unroutable
-Outcome = tuple[Routed, Ticket]
+_ROWS = (ord("I"), ord("M"))  # the messages that may bring a record
 
 
 class Intake:
@@ -31,13 +43,15 @@ class Intake:
 
     __slots__ = (
         "_decode",
-        "_newest_parked",
+        "_domains",
+        "_messages",
         "_parked",
         "_plans",
         "_router",
         "_sentence",
         "_transaction",
-        "has_passed_parked",
+        "change_count",
+        "dropped_count",
         "idle_lsn",
         "ignored_count",
         "lag_us",
@@ -55,16 +69,23 @@ class Intake:
         self.idle_lsn = 0  # the server is past this with nothing for us, not yet entered in the ledger
         self.lag_us = 0  # how long after its commit the newest transaction was sent, both by the server's clock
         self.largest_frame_bytes = 0
-        self.ignored_count = 0
+        self.ignored_count = 0  # of tables and prefixes that are no outbox
+        self.change_count = 0  # updates, deletes and truncates of outboxes: a foreign publication sends them
+        self.dropped_count = 0  # by a route that says so
         self.transaction_count = 0
         self._router = router
         self._decode = Decoder().decode
+        self._domains = Domains()
         self._plans: dict[int, AnyPlan | None] = {}
+        self._messages = router.plan_messages()
         self._transaction: Transaction | None = None
-        self._parked = parked  # what the lot has of what the slot may deliver again
-        self._newest_parked = max(((lsn, ordinal) for _, lsn, ordinal, _ in parked), default=(0, 0))
-        self.has_passed_parked = not parked  # all that is older than what the lot has was delivered again
+        self._parked = Parked(parked)
         self._sentence: Failure | None = None
+
+    @property
+    def has_passed_parked(self) -> bool:
+        """All that is older than what the lot has was delivered again."""
+        return self._parked.is_passed
 
     def take(self, frame: bytes | memoryview) -> Outcome | None:
         """One copy-data frame. An outcome is open in ledger and window until its ticket is settled."""
@@ -79,22 +100,25 @@ class Intake:
         message = self._decode(frame, wire.PAYLOAD_OFFSET)
         if type(message) is Insert:
             return self._take_insert(message)
-        self._take_other(message, wire.parse_xlog_header(frame))
+        header = wire.parse_xlog_header(frame)
+        if type(message) is LogicalMessage:
+            return self._take_message(message, header)
+        self._take_other(message, header)
         return None
-
-    @staticmethod
-    def is_row(frame: bytes | memoryview) -> bool:
-        """Whether taking the frame could open a record."""
-        return len(frame) > wire.PAYLOAD_OFFSET and frame[0] == wire.XLOG_DATA and frame[wire.PAYLOAD_OFFSET] == _INSERT
 
     def identify(self, frame: bytes | memoryview) -> Identity | None:
         """Which change taking this frame would bring, before it is decoded; None if it is no row of an outbox."""
-        transaction = self._transaction
-        if not self.is_row(frame) or transaction is None:
+        if len(frame) <= wire.PAYLOAD_OFFSET or frame[0] != wire.XLOG_DATA or frame[wire.PAYLOAD_OFFSET] not in _ROWS:
             return None
-        start = wire.PAYLOAD_OFFSET + 1
-        plan = self._plan(int.from_bytes(frame[start : start + 4]))
-        if plan is None:
+        head = peek(frame, wire.PAYLOAD_OFFSET)
+        if isinstance(head, MessageHead):
+            plan = self._messages.get(head.prefix)
+            if plan is not None and not head.transactional:
+                return plan.origin.label, _inside(head.lsn), 0, 0
+        else:
+            plan = self._plan(head)
+        transaction = self._transaction
+        if plan is None or transaction is None:
             return None
         return plan.origin.label, transaction.commit_lsn, transaction.record_count, transaction.commit_time_us
 
@@ -124,36 +148,52 @@ class Intake:
         row = cast(Values, insert.row)
         if len(row) != plan.column_count:
             raise DecodeError(f"Insert: expected {plan.column_count} columns as its Relation says, found {len(row)}")
-        ordinal = self.ledger.add()
         transaction = self._transaction
-        if transaction is None:  # ledger.add() has raised already; said for the type checker
+        if transaction is None:
             raise DecodeError("Insert: outside a transaction")
-        if self._parked and self._is_parked(plan.origin.label, ordinal):
+        return self._take_row(plan, row, transaction, transaction.commit_time_us // 1000)
+
+    def _take_message(self, message: LogicalMessage, header: wire.XLogData) -> Outcome | None:
+        """One that is not transactional is a transaction of its own, and the server's clock is all the time it has."""
+        self.ledger.receive(header.start_lsn)
+        plan = self._messages.get(message.prefix)
+        if plan is None:
+            self.ignored_count += 1
+            return None
+        if message.transactional:
+            transaction = self._transaction
+            if transaction is None:
+                raise DecodeError("Message: a transactional one outside a transaction")
+            return self._take_row(plan, (message.content,), transaction, transaction.commit_time_us // 1000)
+        transaction = self.ledger.begin(commit_lsn=_inside(message.lsn), commit_time_us=0, xid=0)
+        outcome = self._take_row(plan, (message.content,), transaction, header.send_time_us // 1000)
+        self.ledger.commit(message.lsn)  # where its record ends: one more, and the next message would be skipped
+        self.transaction_count += 1
+        self.lag_us = 0  # nobody knows, and to gather longer than needed would cost each of them
+        return outcome
+
+    def _take_row(self, plan: AnyPlan, row: Values, transaction: Transaction, timestamp_ms: int) -> Outcome | None:
+        ordinal = self.ledger.add()
+        if not self._parked.is_passed and self._parked.has(plan.origin.label, transaction, ordinal):
             self.ledger.settle(transaction)
             return None
         try:
             if self._sentence is None:
-                routed = plan.route(row, transaction.commit_time_us // 1000)
+                routed = plan.route(row, transaction, ordinal, timestamp_ms)
             else:
                 routed = plan.refuse(row, self._sentence, plan.outbox.unrouted)
-            ticket = _ticket(routed, row, plan=plan, transaction=transaction, ordinal=ordinal)
-        except TypeError as exc:  # a value that is neither bytes nor NULL; a check per row would cost 0.1 us
+            if routed is DROPPED:
+                self.dropped_count += 1
+                self.ledger.settle(transaction)
+                return None
+            event = plan.event(row) if self._sentence is None else event_unseen(plan, row)
+            ticket = make_ticket(routed, event, plan=plan, transaction=transaction, ordinal=ordinal)
+        except TypeError as exc:  # a check per row would cost 0.1 us
+            if UNCHANGED not in cast(Row, row):
+                raise
             raise DecodeError("Insert: expected every column, found one marked as unchanged") from exc
         self.window.take(ticket.size_bytes)
         return routed, ticket
-
-    def _is_parked(self, outbox: str, ordinal: int) -> bool:
-        """A change that the lot has is settled: it was delivered again because the slot had not heard of it."""
-        transaction = self._transaction
-        assert transaction is not None
-        if (transaction.commit_lsn, ordinal) > self._newest_parked:
-            self._pass_parked()
-            return False
-        return (outbox, transaction.commit_lsn, ordinal, transaction.commit_time_us) in self._parked
-
-    def _pass_parked(self) -> None:
-        self.has_passed_parked = True
-        self._parked = frozenset()
 
     def _plan(self, relation_id: int) -> AnyPlan | None:
         try:
@@ -172,15 +212,28 @@ class Intake:
             case Commit():
                 self.ledger.commit(message.end_lsn)
                 self._transaction = None
-                if message.commit_lsn >= self._newest_parked[0]:
-                    self._pass_parked()
+                self._parked.pass_commit(message.commit_lsn)
                 self.idle_lsn = 0
                 self.transaction_count += 1
                 self.lag_us = header.send_time_us - message.commit_time_us
             case Relation():
-                self._plans[message.relation_id] = self._router.plan(message)
+                self._plans[message.relation_id] = self._router.plan(self._domains.resolve(message))
+            case Type():
+                self._domains.learn(message)
+            case Update() | Delete():
+                self._count_change(message.relation_id)
+            case Truncate():
+                for relation_id in message.relation_ids:
+                    self._count_change(relation_id)
             case _:
-                self.ignored_count += 1  # updates, deletes, truncates, types, origins: not what an outbox publishes
+                self.ignored_count += 1  # origins
+
+    def _count_change(self, relation_id: int) -> None:
+        """A clean-up job's, perhaps: never published."""
+        if self._plans.get(relation_id) is None:
+            self.ignored_count += 1
+        else:
+            self.change_count += 1
 
     def _take_keepalive(self, keepalive: wire.Keepalive) -> None:
         self.ledger.receive(keepalive.wal_end)
@@ -188,15 +241,9 @@ class Intake:
             self.reply_is_due = True
         if not self.ledger.in_transaction:
             self.idle_lsn = keepalive.wal_end
-            if keepalive.wal_end > self._newest_parked[0]:
-                self._pass_parked()
+            self._parked.pass_position(keepalive.wal_end)
 
 
-def _ticket(routed: Routed, row: Values, *, plan: AnyPlan, transaction: Transaction, ordinal: int) -> Ticket:
-    """An unroutable row counts whole: that is what stays in memory until it is parked."""
-    if type(routed) is Unroutable:
-        size_bytes = sum(len(value) for _, _, value in routed.columns if value is not None)
-        return Ticket(transaction, ordinal, plan.origin, size_bytes, plan.event(row), [], "", routed.policy)
-    record = routed if type(routed) is Record else cast(Scheduled, routed).record
-    topic, _, _, headers, _, size_bytes, policy, _ = record
-    return _new(Ticket, (transaction, ordinal, plan.origin, size_bytes, plan.event(row), headers, topic, policy))
+def _inside(message_lsn: int) -> int:
+    """A message's LSN is where its record ends, a commit's where it begins; what is beyond a position has passed it."""
+    return message_lsn - 1

@@ -21,7 +21,7 @@ from cdc_relay.dispatch.culprits import Culprits, find_largest
 from cdc_relay.dispatch.entrance import Entrance, log_death
 from cdc_relay.errand import Errand
 from cdc_relay.errors import SinkError
-from cdc_relay.model import Action, ErrorClass, Failure, Record, Ticket, Unroutable
+from cdc_relay.model import DROPPED, Action, Dropped, ErrorClass, Failure, Record, Ticket, Unroutable
 from cdc_relay.parking.entry import Claim, KeyScope, Mark, Outcome, Purpose, Reason, Status
 from cdc_relay.sinks.sink import Reject, Reports, Sink, Slip, TopicLimits
 from cdc_relay.stats import Stats
@@ -30,7 +30,7 @@ __all__ = ["Publisher", "RouteAgain"]
 
 log = structlog.get_logger()
 
-RouteAgain = Callable[[Claim], Record | Unroutable]
+RouteAgain = Callable[[Claim], Record | Unroutable | Dropped]
 
 _RESEND_SECONDS = 1.0  # between two tries of a record that the cluster, not the record, kept from being published
 _COPY_SECONDS = 30.0  # between two tries of a copy for the dead-letter topic
@@ -126,6 +126,9 @@ class Publisher:
     def offer_claim(self, claim: Claim) -> None:
         self._begin_claim(claim)
         record = claim.record or self._route_again(claim)
+        if record is DROPPED:
+            self._conclude_claim(claim, Outcome.DROPPED)
+            return
         if isinstance(record, Unroutable):
             self._fail_claim(claim, record.failure)
             return
@@ -420,4 +423,4 @@ def _keeps_order(slip: Slip) -> bool:
 def _is_over(mark: Mark) -> bool:
     """Nobody of its key waits for this record any more."""
     is_dead = mark.outcome is Outcome.FAILED and mark.retry_seconds is None
-    return mark.outcome is Outcome.PUBLISHED or (is_dead and not mark.claim.policy.hold_dead)
+    return mark.outcome in (Outcome.PUBLISHED, Outcome.DROPPED) or (is_dead and not mark.claim.policy.hold_dead)

@@ -23,6 +23,8 @@ PUBLISHED = "outbox_published"
 PUBLISHED_BYTES = "outbox_published_bytes"
 TRANSACTIONS = "outbox_transactions"
 IGNORED_CHANGES = "outbox_ignored_changes"
+FOREIGN_CHANGES = "outbox_foreign_changes"
+DROPPED = "outbox_dropped"
 RECONNECTS = "outbox_reconnects"
 PARKED = "outbox_parked"
 REPUBLISHED = "outbox_republished"
@@ -64,8 +66,12 @@ def _collect_counters(stats: Stats) -> Iterator[Metric]:
     )
     yield CounterMetricFamily(TRANSACTIONS, "Transactions read from the slot.", stats.transaction_count)
     yield CounterMetricFamily(
-        IGNORED_CHANGES, "Changes of relations that are no configured outbox.", stats.ignored_count
+        IGNORED_CHANGES, "Changes of relations, and messages of prefixes, that are no outbox.", stats.ignored_count
     )
+    yield CounterMetricFamily(
+        FOREIGN_CHANGES, "Updates, deletes and truncates of outboxes: never published.", stats.change_count
+    )
+    yield CounterMetricFamily(DROPPED, "Rows that a route drops.", stats.dropped_count)
     yield CounterMetricFamily(RECONNECTS, "Times the replication line was opened again.", stats.reconnect_count)
     yield CounterMetricFamily(PARKED, "Records that went into the lot, for whatever reason.", stats.parked_count)
     yield CounterMetricFamily(REPUBLISHED, "Records published from the lot.", stats.republished_count)

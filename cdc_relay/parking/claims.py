@@ -42,6 +42,7 @@ class _Row(NamedTuple):
     error_class: bytes | None
     error_code: bytes | None
     last_error: bytes | None
+    xid: bytes
 
 
 class ClaimReader:
@@ -104,6 +105,7 @@ def _claim(row: _Row, purpose: Purpose, policy: Policy, record: Record | None) -
         commit_lsn=parse_lsn(row.commit_lsn.decode()),
         ordinal=int(row.ordinal),
         commit_time_us=int(row.commit_time_us),
+        xid=int(row.xid),
         topic=record.topic if record else "",
         size_bytes=record.size_bytes if record else int(row.size_bytes),
         headers=record.headers if record else read_headers(row.headers),

@@ -110,7 +110,10 @@ def _to_route(row: ParkedRow) -> list[Named] | None:
 
 def _same_or(before: list[Named], after: list[Named]) -> list[Named]:
     """The document may spell the same bytes in another way."""
-    spellings = [[(part["name"], bytes_of(part), part.get("type")) for part in parts] for parts in (before, after)]
+    spellings = [
+        [(part["name"], bytes_of(part), part.get("type"), part.get("modifier")) for part in parts]
+        for parts in (before, after)
+    ]
     return before if spellings[0] == spellings[1] else after
 
 
@@ -139,6 +142,8 @@ def _named(parts: object, *, with_type: bool = False) -> list[Named]:
     if not isinstance(parts, list) or not all(isinstance(part, dict) for part in parts):
         raise ValueError(f"{what}: expected a list of entries with name and value")
     try:
+        if with_type and len({str(part.get("name")) for part in parts}) < len(parts):
+            raise ValueError("a name is there twice")
         return [_one_named(part, with_type=with_type) for part in parts]
     except UnicodeError:
         raise
@@ -147,9 +152,8 @@ def _named(parts: object, *, with_type: bool = False) -> list[Named]:
 
 
 def _one_named(part: Mapping[str, object], *, with_type: bool) -> Named:
-    oid = part.get("type")
-    number = {"type": int(oid)} if with_type and isinstance(oid, str) and oid.isdigit() else {}
-    named = check_named({**part, **number}, with_type=with_type)
+    numbers = {key: _number(part[key]) for key in ("type", "modifier") if with_type and key in part}
+    named = check_named({**part, **numbers}, with_type=with_type)
     value = named.get("value")
     if "\0" in str(named["name"]):
         raise ValueError("a name cannot have NUL")
@@ -157,6 +161,11 @@ def _one_named(part: Mapping[str, object], *, with_type: bool) -> Named:
         return named
     del named["value"]  # jsonb cannot hold NUL
     return named | {"base64": base64.b64encode(value.encode()).decode()}
+
+
+def _number(value: object) -> object:
+    """The loader leaves digits as text."""
+    return int(value) if isinstance(value, str) and value.isdecimal() else value
 
 
 def _kept(value: bytes | None, before: bytes | None) -> bytes | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import fields
+from typing import cast
 
 from cdc_relay.parking.desk_bytes import bytes_of, decode, encode
 from cdc_relay.parking.desk_row import Listed, Named, ParkedRow
@@ -79,16 +80,20 @@ def _check_list(name: str, value: object) -> object:
 
 
 def check_named(part: Mapping[str, object], *, with_type: bool) -> Named:
-    """A header or column: a name, a value (text or null) or base64, and of a column its type."""
-    wanted = {"name", "base64" if "base64" in part else "value"} | ({"type"} if with_type else set())
-    if set(part) != wanted:
+    """A header or column: a name, a value (text or null) or base64; a column has a type, perhaps a modifier."""
+    numbers = {key: part[key] for key in ("type", "modifier") if with_type and key in part}
+    given = "base64" if "base64" in part else "value"
+    if part.keys() - numbers.keys() != {"name", given} or ("type" in numbers) != with_type:
         raise ValueError(f"each needs name, value or base64{', and type' if with_type else ''}, and nothing else")
-    name, shown, oid = part["name"], part.get("base64", part.get("value")), part.get("type", 0)
-    if not isinstance(name, str) or not isinstance(shown, str | None) or type(oid) is not int:
+    name, shown = part["name"], part[given]
+    if not isinstance(name, str) or not isinstance(shown, str | None) or not all(map(_is_int, numbers.values())):
         raise ValueError("name and value must be text (a value may be null), type a number")
-    named: Named = {"name": name, **{key: shown for key in ("value", "base64") if key in part}}
-    named |= {"type": oid} if with_type else {}
-    if "base64" in part and shown is None:
+    if given == "base64" and shown is None:
         raise ValueError("base64 must be text")
+    named: Named = {"name": name, **cast("Named", numbers), given: shown}
     bytes_of(named)
     return named
+
+
+def _is_int(value: object) -> bool:
+    return type(value) is int  # a bool is none here

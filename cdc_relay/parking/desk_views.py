@@ -147,8 +147,7 @@ def _facts(row: Listed) -> list[str]:
     facts = {
         "slot": row.slot,
         "outbox": row.outbox,
-        "position": f"record {row.ordinal} of transaction {row.xid} at LSN {row.commit_lsn}",
-        "committed": _moment(row.commit_time, row),
+        **_position(row),
         "route": f"{row.route}, order {order}{', holds when dead' if row.hold_dead else ''}",
         "topic": row.topic or "none: could not be routed",
         **({} if row.partition is None else {"partition": str(row.partition)}),
@@ -162,6 +161,13 @@ def _facts(row: Listed) -> list[str]:
         **({"deaths": str(row.suspicion)} if row.suspicion else {}),
     }
     return [f"  {name:<15} {inline(value)}" for name, value in facts.items()]
+
+
+def _position(row: Listed) -> dict[str, str]:
+    if not row.xid:
+        return {"position": f"message outside transactions at LSN {row.commit_lsn}"}
+    place = f"record {row.ordinal} of transaction {row.xid} at LSN {row.commit_lsn}"
+    return {"position": place, "committed": _moment(row.commit_time, row)}
 
 
 def _event(row: Listed) -> dict[str, str | None]:

@@ -90,6 +90,7 @@ class Claim(NamedTuple):
     record: Record | None
     columns: Columns | None = None
     is_scheduled: bool = False  # it never holds its key
+    xid: int = 0
     suspicion: int = 0  # how many runs ended without a word while they had claimed it
 
     @property
@@ -107,6 +108,7 @@ class Claim(NamedTuple):
 class Outcome(StrEnum):
     PUBLISHED = "published"
     FAILED = "failed"  # counted; due again after retry_seconds, or dead where that is None
+    DROPPED = "dropped"  # routed again, and a route drops it now
     RELEASED = "released"  # not tried, or the broker's fault: not counted, back to what it was
     COPIED = "copied"
     COPY_FAILED = "copy_failed"  # tried again after retry_seconds

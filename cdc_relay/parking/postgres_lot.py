@@ -29,6 +29,7 @@ __all__ = ["PostgresLot"]
 _CLAIM_BYTES = 8 << 20
 _LOOK_AT = 2_000  # records of a topic that are looked at first; all of them only if none of these may go
 _ALL = (1 << 63) - 1
+_OVER = (b"published", b"discarded")
 
 
 class PostgresLot:
@@ -140,7 +141,7 @@ class PostgresLot:
             rows = [mark_row(mark, is_utf8=self._line.is_utf8) for mark in marks]
             marked = self._run_rows("mark", MARK_FIELDS, rows)
         self._out.difference_update(mark.claim.id for mark in marks)
-        sizes = [int(size or 0) for _, status, size in marked if status == b"published"]
+        sizes = [int(size or 0) for _, status, size in marked if status in _OVER]
         self._live_count -= len(sizes)
         self._live_bytes -= sum(sizes)
 

@@ -36,9 +36,9 @@ RETURNING size_bytes::text
 -- :park_row
 ($1::text, {status}::text, {reason}::text, {outbox}::text, {commit_lsn}::pg_lsn, {ordinal}::int,
  {commit_time}::timestamptz, {xid}::bigint, {route}::text, {topic}::text, {key}::bytea, {value}::bytea,
- {headers}::jsonb, {partition}::int, {record_time}::timestamptz, {columns}::json, {strict}::boolean,
- {hold_dead}::boolean, {size_bytes}::bigint, {event_id}::text, {event_type}::text, {correlation_id}::text,
- {tenant}::text, {max_attempts}::int, CASE WHEN {error_code}::text IS NOT NULL THEN now() END,
+ {headers}::jsonb, {partition}::int, coalesce({record_time}::timestamptz, now()), {columns}::json,
+ {strict}::boolean, {hold_dead}::boolean, {size_bytes}::bigint, {event_id}::text, {event_type}::text,
+ {correlation_id}::text, {tenant}::text, {max_attempts}::int, CASE WHEN {error_code}::text IS NOT NULL THEN now() END,
  CASE WHEN {error_code}::text IS NOT NULL THEN now() END, {last_error}::text, {error_code}::text, {error_class}::text,
  {remedy}::text, now() + {retry_seconds}::float8 * interval '1 second', {scheduled_at}::timestamptz)
 
@@ -81,7 +81,7 @@ SELECT id::text, attempts::text, max_attempts::text, status, reason, outbox, com
        (extract(epoch FROM commit_time) * 1000000)::bigint::text, route, topic, key, value, headers::text,
        partition::text, floor(extract(epoch FROM record_time) * 1000)::bigint::text, columns::text, strict::text,
        hold_dead::text, size_bytes::text, (scheduled_at IS NOT NULL)::text, suspicion::text, error_class, error_code,
-       last_error
+       last_error, xid::text
   FROM claimed k ORDER BY k.due_at, k.commit_lsn, k.ordinal, k.id
 
 -- :claim_due
@@ -153,7 +153,8 @@ WITH live AS (
 -- for another reason than a failure is no retry.
 UPDATE cdc_relay.parked_records p
    SET claimed_at = NULL,
-       status = CASE WHEN m.outcome = 'published' THEN 'published' WHEN m.outcome <> 'failed' THEN p.status
+       status = CASE WHEN m.outcome = 'published' THEN 'published' WHEN m.outcome = 'dropped' THEN 'discarded'
+                     WHEN m.outcome <> 'failed' THEN p.status
                      WHEN m.retry_seconds IS NULL THEN 'dead' ELSE 'retrying' END,
        reason = CASE m.outcome WHEN 'failed' THEN 'failure' ELSE p.reason END,
        attempts = p.attempts - CASE WHEN m.outcome = 'released' AND p.status <> 'dead' THEN 1

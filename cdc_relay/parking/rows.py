@@ -87,7 +87,8 @@ def _record_params(entry: Entry, is_utf8: bool) -> Row:
     record, columns = entry.record, entry.columns
     row_columns = None if columns is None else as_columns(columns, is_utf8=is_utf8)
     if record is None:
-        time = as_timestamp(entry.ticket.transaction.commit_time_us)
+        commit_time_us = entry.ticket.transaction.commit_time_us
+        time = as_timestamp(commit_time_us) if commit_time_us else None  # a message of no transaction: that of the lot
         headers = as_headers(entry.ticket.headers, is_utf8=is_utf8)
         return (None, entry.key, entry.value, headers, None, time, row_columns)
     headers = as_headers(record.headers, is_utf8=is_utf8)

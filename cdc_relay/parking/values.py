@@ -11,7 +11,7 @@ from typing import Any
 
 import orjson
 
-from cdc_relay.model import Columns, Headers
+from cdc_relay.model import Columns, Headers, KeptColumn
 
 __all__ = [
     "as_bool",
@@ -60,7 +60,7 @@ def as_headers(headers: Headers, *, is_utf8: bool = True) -> bytes:
 
 def as_columns(columns: Columns, *, is_utf8: bool = True) -> bytes:
     """json in binary is its text."""
-    return orjson.dumps([{"name": name, "type": oid, **_as_json(value, is_utf8)} for name, oid, value in columns])
+    return orjson.dumps([_as_column(column, is_utf8) for column in columns])
 
 
 def read_headers(text: bytes) -> Headers:
@@ -68,11 +68,20 @@ def read_headers(text: bytes) -> Headers:
 
 
 def read_columns(text: bytes) -> Columns:
-    return [(each["name"], each["type"], _from_json(each)) for each in orjson.loads(text)]
+    return [
+        KeptColumn(each["name"], each["type"], _from_json(each), each.get("modifier", -1))
+        for each in orjson.loads(text)
+    ]
 
 
 def headers_size(headers: Headers) -> int:
     return sum(len(name) + len(value or b"") for name, value in headers)
+
+
+def _as_column(column: KeptColumn, is_utf8: bool) -> dict[str, str | int | None]:
+    """The modifier only where there is one: few types have it."""
+    modifier = {} if column.type_modifier < 0 else {"modifier": column.type_modifier}
+    return {"name": column.name, "type": column.type_oid, **modifier, **_as_json(column.value, is_utf8)}
 
 
 def _as_json(value: bytes | None, is_utf8: bool) -> dict[str, str | None]:

@@ -1,88 +1,62 @@
-"""Where rows go: `when` and topic templates, bound to a relation's columns and cached by the values they depend on."""
+"""Where rows go: an outbox's routes, bound to a relation's columns and cached by the values that decide."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from operator import itemgetter
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import cast
 
-from cdc_relay.model import Failure, Policy
 from cdc_relay.routing import refusals
-from cdc_relay.routing.outbox import Outbox, Route
-from cdc_relay.routing.topics import is_legal_topic
+from cdc_relay.routing.bound_route import BoundRoute, Destination
+from cdc_relay.routing.fields import Values
+from cdc_relay.routing.outbox import Outbox
+from cdc_relay.routing.places import Places
 
-__all__ = ["Destination", "Destinations", "Values", "pick"]
+__all__ = ["Destinations"]
 
 _CACHE_LIMIT = 10_000
 _LONGEST_CACHED_BYTES = 1024  # a row whose deciding values are longer is judged each time: the cache stays below 10 MiB
 
-Values = tuple[bytes | None, ...]  # an inserted row: every column is there
-
-
-class Destination(NamedTuple):
-    """A topic, or why there is none; the policy is that of the route that took the row."""
-
-    topic: str
-    policy: Policy
-    failure: Failure | None = None
-
 
 class Destinations:
-    """One dict lookup for a row like an earlier one: `known(depends(row))`; `find(row)` where that gives None."""
+    """One dict lookup for a row like an earlier one: `known(key)` with `key = depends(row)`, else `find(row, key)`.
 
-    __slots__ = ("_cache", "_columns", "_label", "_routes", "_unrouted", "depends", "known")
+    A place inside JSON has to be looked up in each row, so it is done once; columns alone are picked in C.
+    """
 
-    def __init__(self, outbox: Outbox, indexes: Mapping[str, int]) -> None:
-        self._label = outbox.label
-        self._unrouted = outbox.unrouted
-        self._routes = [_BoundRoute(route, indexes) for route in outbox.routes]
-        self._columns = tuple(dict.fromkeys(column for route in outbox.routes for column, _ in route.when))
+    __slots__ = ("_cache", "_has_paths", "_outbox", "_readers", "_routes", "_when", "depends", "known")
+
+    def __init__(self, outbox: Outbox, places: Places) -> None:
+        fields = outbox.deciding_fields
+        self._outbox = outbox
+        self._routes = [BoundRoute(route, outbox, places) for route in outbox.routes]
+        asked = dict.fromkeys(field for route in outbox.routes for field, _ in route.when)
+        self._when = [(field, fields.index(field)) for field in asked if field.column != outbox.payload_column]
         self._cache: dict[object, Destination] = {}
         self.known = self._cache.get
-        self.depends: Callable[[Values], object] = pick([indexes[column] for column in outbox.route_columns])
+        self._readers = [places.reader(field) for field in fields]
+        self._has_paths = any(field.path for field in fields)
+        self.depends: Callable[[Values], object] = (
+            self._read if self._has_paths else places.pick([field.column for field in fields])
+        )
 
-    def find(self, row: Values) -> Destination:
-        destination = self._judge(row)
-        values = self.depends(row)
-        if _size(values) <= _LONGEST_CACHED_BYTES:
+    def find(self, row: Values, key: object) -> Destination:
+        destination = self._judge(cast(Values, key) if self._has_paths else self._read(row))
+        if _size(key) <= _LONGEST_CACHED_BYTES:
             if len(self._cache) >= _CACHE_LIMIT:
                 self._cache.clear()
-            self._cache[values] = destination
+            self._cache[key] = destination
         return destination
 
-    def _judge(self, row: Values) -> Destination:
+    def _read(self, row: Values) -> Values:
+        return tuple(read(row) for read in self._readers)
+
+    def _judge(self, values: Values) -> Destination:
         for route in self._routes:
-            if route.matches(row):
-                return route.render(row)
-        return Destination("", self._unrouted, refusals.no_route(self._label, self._columns))
-
-
-class _BoundRoute:
-    """A route with its columns' places in the row."""
-
-    __slots__ = ("_columns", "_policy", "_template", "_wanted")
-
-    def __init__(self, route: Route, indexes: Mapping[str, int]) -> None:
-        self._template = route.topic
-        self._policy = route.policy
-        self._columns = [indexes[column] for column in route.topic.columns]
-        self._wanted = [(indexes[column], value) for column, value in route.when]
-
-    def matches(self, row: Values) -> bool:
-        return all(row[index] == value for index, value in self._wanted)
-
-    def render(self, row: Values) -> Destination:
-        topic = self._template.render([row[index] for index in self._columns])
-        if topic is None:
-            return Destination("", self._policy, refusals.null_in_topic(self._template.columns))
-        if not is_legal_topic(topic):
-            return Destination("", self._policy, refusals.illegal_topic(self._template.columns))
-        return Destination(topic, self._policy)
-
-
-def pick(indexes: list[int]) -> Callable[[Values], object]:
-    """The values at these places, in C: one alone is itself, and an empty slice is () for every row."""
-    return itemgetter(*indexes) if indexes else itemgetter(slice(0))
+            if route.takes(values):
+                return route.find_destination(values)
+        outbox = self._outbox
+        asked = [(field, values[place]) for field, place in self._when]
+        return Destination("", outbox.unrouted, failure=refusals.no_route(outbox.label, asked))
 
 
 def _size(values: object) -> int:

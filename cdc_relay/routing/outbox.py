@@ -5,25 +5,45 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from cdc_relay.model import Origin, Policy
+from cdc_relay.model import Policy
+from cdc_relay.routing.conditions import Condition
+from cdc_relay.routing.envelopes.debezium import Debezium
+from cdc_relay.routing.envelopes.envelope import Envelope
+from cdc_relay.routing.event_columns import EventColumns
+from cdc_relay.routing.fields import Field
 from cdc_relay.routing.templates import Template
 
 __all__ = ["DEFAULT_ROUTE", "DEFAULT_TOPIC", "UNROUTED", "Outbox", "Route"]
 
 DEFAULT_TOPIC = Template.parse("outbox.event.{aggregatetype}")  # Debezium's
+DEFAULT_ENVELOPE = Debezium()
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """Rows whose columns have all the values of `when` go to `topic`."""
+    """Rows for which all of `when` holds go to `topic`, or nowhere. What is None is as the outbox maps it."""
 
     topic: Template
     policy: Policy
-    when: tuple[tuple[str, bytes], ...] = ()  # column and value, as Postgres prints it
+    when: tuple[tuple[Field, Condition], ...] = ()
+    key: Template | None = None
+    partition: Template | None = None
+    timestamp: Template | None = None
+    headers: tuple[tuple[str, Template], ...] = ()  # after those of the envelope
+    envelope: Envelope = DEFAULT_ENVELOPE
+    drop: bool = False
+
+    @property
+    def deciding_fields(self) -> tuple[Field, ...]:
+        """What decides whether it takes a row, and to which topic."""
+        return (*(field for field, _ in self.when), *self.topic.fields)
 
     @property
     def columns(self) -> tuple[str, ...]:
-        return (*(column for column, _ in self.when), *self.topic.columns)
+        """Every column that it needs beyond those of the mapping."""
+        templates = [self.key, self.partition, self.timestamp, *(template for _, template in self.headers)]
+        filled = [column for template in templates if template is not None for column in template.columns]
+        return (*(field.column for field in self.deciding_fields), *filled, *self.envelope.columns)
 
 
 DEFAULT_ROUTE = Route(DEFAULT_TOPIC, Policy(str(DEFAULT_TOPIC)))
@@ -31,46 +51,25 @@ UNROUTED = Policy("")  # of rows that no route takes
 
 
 @dataclass(frozen=True, slots=True)
-class Outbox:
-    """A configured outbox table, the columns that carry the parts of an event, and its routes: the first match wins."""
+class Outbox(EventColumns):
+    """An outbox table, or the messages of a prefix; of its routes the first match wins."""
 
-    schema: str
-    name: str
-    label: str  # the table as SQL writes it, for messages
-    id_column: str
-    key_column: str
-    type_column: str
-    payload_column: str
-    correlation_column: str | None = None
-    tenant_column: str | None = None
-    schedule_column: str | None = None
     routes: tuple[Route, ...] = (DEFAULT_ROUTE,)
     unrouted: Policy = UNROUTED
+    message_prefix: str | None = None  # table-less: pg_logical_emit_message with this prefix
+    places: tuple[tuple[str, str], ...] = ()  # column, and where the configuration asks for it
 
     @property
     def columns(self) -> tuple[str, ...]:
         """Every column that the mapping and the routes need, each once."""
-        schedule = () if self.schedule_column is None else (self.schedule_column,)
-        mapped = (self.id_column, self.key_column, self.type_column, self.payload_column, *self.event_columns[2:])
-        return tuple(dict.fromkeys((*mapped, *schedule, *self.route_columns)))
+        routed = (column for route in self.routes for column in route.columns)
+        return tuple(dict.fromkeys((*self.mapped_columns, *routed)))
 
     @property
-    def route_columns(self) -> tuple[str, ...]:
-        """The columns that decide where a row goes, each once."""
-        return tuple(dict.fromkeys(column for route in self.routes for column in route.columns))
+    def deciding_fields(self) -> tuple[Field, ...]:
+        """What decides where a row goes, each once."""
+        return tuple(dict.fromkeys(self._deciding()))
 
-    @property
-    def event_columns(self) -> tuple[str, ...]:
-        return tuple(column for _, column in self._event())
-
-    @property
-    def origin(self) -> Origin:
-        return Origin(self.label, tuple(field for field, _ in self._event()))
-
-    def _event(self) -> Iterator[tuple[str, str]]:
-        yield "id", self.id_column
-        yield "type", self.type_column
-        if self.correlation_column is not None:
-            yield "correlation_id", self.correlation_column
-        if self.tenant_column is not None:
-            yield "tenant", self.tenant_column
+    def _deciding(self) -> Iterator[Field]:
+        for route in self.routes:
+            yield from route.deciding_fields

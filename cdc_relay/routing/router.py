@@ -1,4 +1,4 @@
-"""Which outbox a relation is, and how its rows become records. Compiled once per relation, then only looked up.
+"""Which outbox a relation or a message is, and how its rows become records. Compiled once, then only looked up.
 
 Without routes of its own an outbox has Debezium's: topic `outbox.event.{aggregatetype}`, key, payload, header `id`.
 """
@@ -9,14 +9,19 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
-from cdc_relay.model import Columns, Record, Unroutable
+from cdc_relay.model import Columns, Dropped, KeptColumn, Record, Scheduled, Transaction, Unroutable
 from cdc_relay.protocol.messages import Column, Relation
 from cdc_relay.routing import refusals
-from cdc_relay.routing.destinations import Values
+from cdc_relay.routing.fields import Values
+from cdc_relay.routing.json_text import HugeJsonError, is_json
+from cdc_relay.routing.message_plan import CONTENT, MessagePlan
 from cdc_relay.routing.outbox import DEFAULT_ROUTE, DEFAULT_TOPIC, UNROUTED, Outbox, Route
-from cdc_relay.routing.plan import AnyPlan, IncompletePlan, Plan, TimedPlan
+from cdc_relay.routing.plan import IncompletePlan, Plan, RowPlan, TimedPlan
+from cdc_relay.routing.values import JSON_OIDS
 
 __all__ = ["DEFAULT_ROUTE", "DEFAULT_TOPIC", "AnyPlan", "Outbox", "Plan", "Route", "Router", "Values"]
+
+AnyPlan = RowPlan | MessagePlan
 
 
 def _wall_clock_us() -> int:
@@ -24,39 +29,65 @@ def _wall_clock_us() -> int:
 
 
 class Router:
-    """From relations to plans; a relation that is no configured outbox has none."""
+    """From relations and prefixes to plans; what is no configured outbox has none."""
 
     def __init__(self, outboxes: Iterable[Outbox], *, now_us: Callable[[], int] = _wall_clock_us) -> None:
-        self._outboxes: Mapping[tuple[str, str], Outbox] = {(box.schema, box.name): box for box in outboxes}
-        self._labels: Mapping[str, Outbox] = {box.label: box for box in self._outboxes.values()}
+        self._labels: Mapping[str, Outbox] = {box.label: box for box in outboxes}
+        boxes = self._labels.values()
+        self._tables = {(box.schema, box.name): box for box in boxes if box.message_prefix is None}
+        self._prefixes = {box.message_prefix: box for box in boxes if box.message_prefix is not None}
         self._now_us = now_us
 
     @property
     def fixed_topics(self) -> tuple[str, ...]:
         """Those that a route names without looking at a row, each once."""
-        routes = (route for outbox in self._outboxes.values() for route in outbox.routes)
-        return tuple(dict.fromkeys(str(route.topic) for route in routes if not route.topic.columns))
+        routes = (route for outbox in self._labels.values() for route in outbox.routes)
+        return tuple(dict.fromkeys(str(route.topic) for route in routes if route.topic.is_fixed and not route.drop))
 
     def plan(self, relation: Relation) -> AnyPlan | None:
-        outbox = self._outboxes.get((relation.namespace, relation.name))
-        if outbox is None:
-            return None
-        plan, column = _plan(outbox, relation.columns), outbox.schedule_column
-        if column is None or isinstance(plan, IncompletePlan):
-            return plan
-        index = [described.name for described in relation.columns].index(column)
-        return TimedPlan(plan, column=column, index=index, now_us=self._now_us)
+        outbox = self._tables.get((relation.namespace, relation.name))
+        return None if outbox is None else self._bind(outbox, relation.columns)
 
-    def route_columns(self, outbox_label: str, columns: Columns, timestamp_ms: int) -> Record | Unroutable:
+    def plan_messages(self) -> dict[str, AnyPlan]:
+        """By prefix."""
+        return {prefix: self._bind_messages(box) for prefix, box in self._prefixes.items()}
+
+    def route_columns(
+        self, outbox_label: str, columns: Columns, transaction: Transaction, ordinal: int
+    ) -> Record | Unroutable | Dropped:
         """A parked row again, from what was kept of it. It is due, whatever it says about its schedule."""
         outbox = self._labels.get(outbox_label)
         if outbox is None:
             return Unroutable(refusals.unknown_outbox(outbox_label), columns, UNROUTED)
-        described = tuple(Column(name, type_oid, -1, False) for name, type_oid, _ in columns)
-        plan = _plan(replace(outbox, schedule_column=None), described)
-        return plan.route(tuple(value for _, _, value in columns), timestamp_ms)
+        if outbox.message_prefix is not None and [column.name for column in columns] != [CONTENT]:
+            return Unroutable(refusals.bad_message(outbox_label), columns, UNROUTED)
+        if spoiled := [column.name for column in columns if _is_spoiled(column)]:
+            return Unroutable(refusals.spoiled_json(spoiled[0]), columns, UNROUTED)
+        outbox = replace(outbox, schedule_column=None)
+        described = tuple(Column(kept.name, kept.type_oid, kept.type_modifier, False) for kept in columns)
+        plan = self._bind(outbox, described) if outbox.message_prefix is None else self._bind_messages(outbox)
+        row = tuple(column.value for column in columns)
+        routed = plan.route(row, transaction, ordinal, (transaction.commit_time_us or self._now_us()) // 1000)
+        return routed.record if isinstance(routed, Scheduled) else routed
+
+    def _bind_messages(self, outbox: Outbox) -> MessagePlan:
+        return MessagePlan(outbox, lambda columns: self._bind(outbox, columns))
+
+    def _bind(self, outbox: Outbox, columns: tuple[Column, ...]) -> RowPlan:
+        names = [column.name for column in columns]
+        if not set(names).issuperset(outbox.columns):
+            return IncompletePlan(outbox, columns)
+        plan, column = Plan(outbox, columns), outbox.schedule_column
+        if column is None:
+            return plan
+        return TimedPlan(plan, column=column, index=names.index(column), now_us=self._now_us)
 
 
-def _plan(outbox: Outbox, columns: tuple[Column, ...]) -> Plan:
-    names = {column.name for column in columns}
-    return Plan(outbox, columns) if names.issuperset(outbox.columns) else IncompletePlan(outbox, columns)
+def _is_spoiled(column: KeptColumn) -> bool:
+    """Postgres has checked what is in a JSON column, but nobody what an operator made of it."""
+    if column.type_oid not in JSON_OIDS or column.value is None:
+        return False
+    try:
+        return not is_json(column.value)
+    except HugeJsonError:  # routing says so, if it has to look
+        return False

@@ -1,4 +1,4 @@
-"""Points in time as Postgres prints them in ISO style and UTC, with and without zone. Reads no clock."""
+"""Points in time as Postgres prints them in ISO style and UTC, and as ISO 8601 has them in JSON. Reads no clock."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import NamedTuple
 __all__ = ["Due", "parse_due"]
 
 _PRINTED = re.compile(
-    rb"(\d{4,6})-(\d\d)-(\d\d) (\d\d):(\d\d):(\d\d)(?:\.(\d{1,6}))?(?P<zone>\+00)?(?P<era> BC)?",
+    rb"(\d{4,6})-(\d\d)-(\d\d)[ T](\d\d):(\d\d):(\d\d)(?:\.(\d{1,6})\d*)?"
+    rb"(?P<zone>Z|(?P<sign>[+-])(?P<hours>\d\d)(?::?(?P<minutes>\d\d))?)?(?P<era> BC)?",
 )
 _LAST_YEAR, _FIRST_YEAR_BC = 294_276, 4_714  # a timestamptz goes no further, and the lot keeps it as one
 _CYCLE_YEARS, _CYCLE_DAYS = 400, 146_097  # the calendar repeats: datetime.date ends at year 9999
@@ -33,8 +34,17 @@ def parse_due(printed: bytes) -> Due | None:
     except ValueError:
         return None
     micros = int((match[7] or b"").ljust(6, b"0"))
-    at_us = (((days * 24 + hour) * 60 + minute) * 60 + second) * 1_000_000 + micros
+    minutes = (days * 24 + hour) * 60 + minute - _offset_minutes(match)
+    at_us = (minutes * 60 + second) * 1_000_000 + micros
     return Due(at_us, _with_zone(printed.decode("ascii"), has_zone=match["zone"] is not None))
+
+
+def _offset_minutes(match: re.Match[bytes]) -> int:
+    """East of UTC. Without a zone it is UTC."""
+    if match["sign"] is None:
+        return 0
+    minutes = int(match["hours"]) * 60 + int(match["minutes"] or 0)
+    return minutes if match["sign"] == b"+" else -minutes
 
 
 def _days(year: int, month: int, day: int, *, is_bc: bool) -> int:

@@ -23,6 +23,7 @@ _DEFAULTS = {
     "linger.ms": "50",  # behind: full batches; caught up: flush() lifts it
     "queue.buffering.max.messages": "10000000",  # the window bounds what is queued, not librdkafka
     "queue.buffering.max.kbytes": "2147483647",
+    "topic.metadata.refresh.interval.ms": "30000",  # when partitions that were added are seen; it was 5 min
     "topic.metadata.propagation.max.ms": "5000",  # how long a missing topic may be about to appear; it was 30 s
     "request.timeout.ms": "5000",  # a topic below its min ISR holds up its whole connection for so long; it was 30 s
     # A refused batch makes those behind it wait for so long: at 100 ms a topic with bad records got half the rate.

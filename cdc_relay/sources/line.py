@@ -75,6 +75,10 @@ class Line:
         return _place(self.pgconn)
 
     @property
+    def server_encoding(self) -> str:
+        return (self.pgconn.parameter_status(b"server_encoding") or b"").decode()
+
+    @property
     def backend_pid(self) -> int:
         return self.pgconn.backend_pid
 

@@ -27,6 +27,15 @@ class Wanted:
     publication_label: str = ""  # as SQL writes it; empty: as it is
 
     @property
+    def tables(self) -> tuple[Outbox, ...]:
+        """Those of the outboxes that are tables, and so of the publication."""
+        return tuple(outbox for outbox in self.outboxes if outbox.message_prefix is None)
+
+    @property
+    def reads_messages(self) -> bool:
+        return len(self.tables) < len(self.outboxes)
+
+    @property
     def application_name(self) -> str:
         return application_name(self.slot)
 
@@ -96,7 +105,7 @@ def _publication_problems(facts: Facts, wanted: Wanted) -> Iterator[Finding]:
     elif not publication.insert:
         fix = f"ALTER PUBLICATION {name} SET (publish = 'insert')"
         yield Finding(f"publication {name} does not publish inserts", f"{fix}; (and whatever others need of it)")
-    for outbox in wanted.outboxes:
+    for outbox in wanted.tables:
         table = facts.tables.get((outbox.schema, outbox.name))
         yield from _table_problems(facts, table, outbox, name)
 
@@ -107,9 +116,12 @@ def _table_problems(facts: Facts, table: TableFacts | None, outbox: Outbox, publ
         return
     missing = [column for column in outbox.columns if column not in table.columns]
     if missing:
+        places = dict(outbox.places)
+        asked = dict.fromkeys(places[column] for column in missing if column in places)
         yield Finding(
             f"table {outbox.label} has no column {', '.join(missing)} (it has {', '.join(table.columns)})",
-            "add the column (a generated one is not published), or map another one under outboxes[].columns",
+            "add the column (a generated one is not published), or name another one here: "
+            + (", ".join(asked) or "outboxes[].columns"),
         )
     if not table.logged:
         yield Finding(

@@ -19,7 +19,7 @@ from cdc_relay.sources.knock import Place
 from cdc_relay.sources.line import Line, QueryError
 from cdc_relay.stop import Stop
 
-__all__ = ["SlotStream", "start_stream"]
+__all__ = ["SlotStream", "pinned_settings", "start_stream"]
 
 # Values must read the same whatever the role, the database or the server prefer.
 PINNED_SETTINGS = {
@@ -37,7 +37,15 @@ _UNDECODABLE_REMEDY = (
     "the publication was dropped while the slot was behind it: note pg_replication_slots.confirmed_flush_lsn, drop the"
     " slot, run cdc-relay setup -c FILE, and publish again the rows committed after that position"
 )
+_NOT_UTF_8 = (b"22021", b"22P05")
+_NOT_UTF_8_REMEDY = (
+    "a value has bytes that the database's encoding cannot translate, and the stream cannot pass it: find the row, note"
+    " pg_replication_slots.confirmed_flush_lsn, correct the row, move the slot behind its transaction with"
+    " pg_replication_slot_advance, and publish again what that transaction and those before it wrote"
+)
 _IN_USE, _NO_SUCH_OBJECT, _NOT_IN_STATE, _NO_RIGHT = "55006", "42704", "55000", "42501"
+
+_MESSAGES = ", messages 'true'"  # every logical message of the database comes, whatever its prefix
 
 
 class SlotStream:
@@ -108,21 +116,26 @@ class SlotStream:
         result = self._pgconn.get_result()
         text = result.get_error_message() if result is not None else self._pgconn.get_error_message()
         reason = " ".join(text.split()) or "no reason given"
-        if result is not None and result.error_field(pq.DiagnosticField.SQLSTATE) == _NO_SUCH_OBJECT.encode():
+        sqlstate = None if result is None else result.error_field(pq.DiagnosticField.SQLSTATE)
+        if sqlstate in _NOT_UTF_8:
+            return RefusedError(f"Postgres cannot send a row as UTF-8: {reason}", remedy=_NOT_UTF_8_REMEDY)
+        if sqlstate == _NO_SUCH_OBJECT.encode():
             # Before 18 a publication dropped at some LSN cannot be decoded past it, even if it exists again.
             return RefusedError(f"Postgres cannot decode further: {reason}", remedy=_UNDECODABLE_REMEDY)
         return SourceError(f"Postgres ended the stream: {reason}")
 
 
-def start_stream(conninfo: str, *, slot: str, publication: str, wal_sender_timeout_seconds: float) -> SlotStream:
+def start_stream(
+    conninfo: str, *, slot: str, publication: str, wal_sender_timeout_seconds: float, messages: bool = False
+) -> SlotStream:
     """Blocks within limits: for the helper thread. The slot is the only cursor, hence LOGICAL 0/0."""
     line = Line.open(conninfo)
     try:
-        settings = PINNED_SETTINGS | {"wal_sender_timeout": f"{int(wal_sender_timeout_seconds * 1000)}ms"}
+        settings = pinned_settings(line) | {"wal_sender_timeout": f"{int(wal_sender_timeout_seconds * 1000)}ms"}
         line.query("".join(f"SET {name} = '{value}';" for name, value in settings.items()))
         line.start_copy(
             f"START_REPLICATION SLOT {slot} LOGICAL 0/0"
-            f" (proto_version '1', publication_names {_literal(_identifier(publication))})"
+            f" (proto_version '1', publication_names {_literal(_identifier(publication))}{_MESSAGES * messages})"
         )
     except QueryError as exc:
         line.close()
@@ -131,6 +144,11 @@ def start_stream(conninfo: str, *, slot: str, publication: str, wal_sender_timeo
         line.close()
         raise
     return SlotStream(line)
+
+
+def pinned_settings(line: Line) -> dict[str, str]:
+    """A database in SQL_ASCII may hold any bytes: asked for UTF-8, Postgres would end the stream at them."""
+    return PINNED_SETTINGS | ({"client_encoding": "SQL_ASCII"} if line.server_encoding == "SQL_ASCII" else {})
 
 
 def _identifier(name: str) -> str:

@@ -77,6 +77,7 @@ class SlotSource:
             self._replication_conninfo,
             slot=self._wanted.slot,
             publication=self._wanted.publication,
+            messages=self._wanted.reads_messages,
             wal_sender_timeout_seconds=self._wal_sender_timeout_seconds,
         )
         self._backend_pid = stream.backend_pid
@@ -144,7 +145,7 @@ class SlotSource:
 
     def _facts(self) -> Facts:
         slot, publication = self._wanted.slot, self._wanted.publication
-        tables = [(outbox.schema, outbox.name) for outbox in self._wanted.outboxes]
+        tables = [(outbox.schema, outbox.name) for outbox in self._wanted.tables]
         return self._ask(lambda line: read_facts(line, slot=slot, publication=publication, tables=tables))
 
     def _require_one_server(self, place: Place) -> None:

@@ -1,43 +1,46 @@
-"""What the sink contract runs on: the fake, librdkafka's mock cluster and a real broker, behind one face."""
+"""What the sink contract runs on: the fake, a log, none, librdkafka's mock cluster and a real broker."""
 
 from __future__ import annotations
 
-import ctypes
 import itertools
+import os
 import time
 import uuid
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol, cast
 
-import confluent_kafka
-import pytest
-from confluent_kafka import KafkaError, KafkaException, Message, Producer
+import orjson
+from confluent_kafka import KafkaError, KafkaException, Message
 
 from cdc_relay.model import Headers, Origin, Policy, Record, Ticket, Transaction
+from cdc_relay.parking.desk_bytes import bytes_of, decode
 from cdc_relay.parking.entry import Claim, Purpose, Reason, Status
 from cdc_relay.sinks.kafka import KafkaSink
+from cdc_relay.sinks.line_output import LineOutput
+from cdc_relay.sinks.log import LogSink
+from cdc_relay.sinks.none import NoneSink
 from cdc_relay.sinks.sink import Reports, Sink
 from tests.fixtures.consume import wait_for_records
-from tests.fixtures.kafka_broker import Kafka, MockKafka
+from tests.fixtures.kafka_broker import Kafka
 from tests.unit.fakes import FakeClock, FakeSink
 
 __all__ = [
     "Bench",
     "FakeBench",
     "KafkaBench",
+    "LogBench",
+    "NoneBench",
+    "Readable",
     "Received",
-    "break_for_good",
     "claim",
     "collect",
+    "read_line",
     "record",
-    "refuse_produce",
     "ticket",
 ]
 
 PARTITION_COUNT = 4  # what a topic of the mock cluster has
-OUT_OF_ORDER_SEQUENCE_NUMBER = 45
-_PRODUCE = 0  # the number of the request
 
 ORIGIN = Origin("public.outbox")
 POLICY = Policy("orders")
@@ -62,10 +65,59 @@ class Bench(Protocol):
 
     def make_topic(self, **config: str) -> str: ...
 
-    def read(self, topic: str, count: int) -> list[Received]: ...
+    def expect(self, topic: str, count: int) -> None:
+        """So many records are there, and no more."""
+        ...
 
 
-class FakeBench:
+class Readable:
+    """A bench whose records can be read back."""
+
+    def make_sink(self, **properties: str) -> Sink:
+        raise NotImplementedError
+
+    def make_topic(self, **config: str) -> str:
+        return f"contract-{uuid.uuid4().hex}"
+
+    def read(self, topic: str, count: int) -> list[Received]:
+        raise NotImplementedError
+
+    def expect(self, topic: str, count: int) -> None:
+        assert len(self.read(topic, count)) == count
+
+
+class NoneBench:
+    """Nothing can be read back: for this sink the contract is about its reports, and about nothing that arrived."""
+
+    def make_sink(self, **properties: str) -> Sink:
+        return NoneSink()
+
+    def make_topic(self, **config: str) -> str:
+        return "contract"
+
+    def expect(self, topic: str, count: int) -> None:
+        return None
+
+
+class LogBench(Readable):
+    """A file, which every sink writes to the end of."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+
+    def make_sink(self, **properties: str) -> LogSink:
+        descriptor = os.open(self._file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        try:
+            return LogSink(LineOutput(descriptor))
+        finally:
+            os.close(descriptor)
+
+    def read(self, topic: str, count: int) -> list[Received]:
+        lines = map(read_line, self._file.read_bytes().splitlines())
+        return [received for name, received in lines if name == topic]
+
+
+class FakeBench(Readable):
     def __init__(self) -> None:
         self._sinks: list[FakeSink] = []
 
@@ -73,15 +125,12 @@ class FakeBench:
         self._sinks.append(FakeSink(FakeClock(), eager=True))
         return self._sinks[-1]
 
-    def make_topic(self, **config: str) -> str:
-        return f"contract-{uuid.uuid4().hex}"
-
     def read(self, topic: str, count: int) -> list[Received]:
         published = [each for sink in self._sinks for each in sink.published if each.topic == topic]
         return [Received(each.key, each.value, each.headers, each.timestamp_ms, each.partition) for each in published]
 
 
-class KafkaBench:
+class KafkaBench(Readable):
     def __init__(self, kafka: Kafka) -> None:
         self.kafka = kafka
         self._sinks: list[KafkaSink] = []
@@ -172,28 +221,6 @@ def collect(sink: Sink, count: int, *, timeout: float = 60) -> Reports:
     return all_of_them
 
 
-def break_for_good(sink: KafkaSink) -> None:
-    """A fatal error in the living producer, by librdkafka's own test function.
-
-    The Python client does not expose it, and no broker can be made to cause one at will: so it is called in the library
-    that the client's wheel carries.
-    """
-    raise_fatal = _librdkafka().rd_kafka_test_fatal_error
-    raise_fatal.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_char_p]
-    assert raise_fatal(_handle(sink._main.producer), OUT_OF_ORDER_SEQUENCE_NUMBER, b"planted by the test") == 0
-
-
-def refuse_produce(kafka: MockKafka, code: int) -> None:
-    """The mock cluster's next produce request gets this error."""
-    library = _librdkafka()
-    library.rd_kafka_handle_mock_cluster.argtypes = [ctypes.c_void_p]
-    library.rd_kafka_handle_mock_cluster.restype = ctypes.c_void_p
-    cluster = library.rd_kafka_handle_mock_cluster(_handle(kafka.producer))
-    push_errors = library.rd_kafka_mock_push_request_errors_array
-    push_errors.argtypes = [ctypes.c_void_p, ctypes.c_int16, ctypes.c_size_t, ctypes.POINTER(ctypes.c_int)]
-    push_errors(cluster, _PRODUCE, 1, ctypes.byref(ctypes.c_int(code)))
-
-
 def by_key(received: Sequence[Received]) -> dict[bytes | None, list[bytes | None]]:
     """The values of each key, in the order of its partition."""
     values: dict[bytes | None, list[bytes | None]] = {}
@@ -202,17 +229,12 @@ def by_key(received: Sequence[Received]) -> dict[bytes | None, list[bytes | None
     return values
 
 
-def _handle(producer: Producer) -> ctypes.c_void_p:
-    """A Producer keeps its rd_kafka_t pointer right behind its object header."""
-    return ctypes.c_void_p.from_address(id(producer) + object.__basicsize__)
-
-
-def _librdkafka() -> ctypes.CDLL:
-    package = Path(confluent_kafka.__file__).parent
-    carried = [*package.parent.glob("confluent_kafka.libs/librdkafka*"), *package.glob(".dylibs/librdkafka*")]
-    if not carried:
-        pytest.skip("this build of confluent_kafka carries no librdkafka of its own")
-    return ctypes.CDLL(str(carried[0]))
+def read_line(line: bytes) -> tuple[str, Received]:
+    """The topic and the record of a line that the log sink wrote."""
+    shown = orjson.loads(line)
+    headers: Headers = [(each["name"], bytes_of(each)) for each in shown["headers"]]
+    key, value = decode(shown["key"]), decode(shown["value"])
+    return shown["topic"], Received(key, value, headers, shown["timestamp_ms"], shown.get("partition", -1))
 
 
 def _received(message: Message) -> Received:

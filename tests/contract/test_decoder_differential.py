@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import random
-import select
 import time
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
-from typing import Any, TypeVar
+from collections.abc import Callable
+from typing import Any
 
-import psycopg
 import pytest
-from psycopg import pq
 
 from cdc_relay.protocol.lsn import parse_lsn
 from cdc_relay.protocol.messages import (
@@ -27,72 +23,14 @@ from cdc_relay.protocol.messages import (
     Origin,
     Relation,
     Row,
-    StreamAbort,
-    StreamCommit,
-    StreamStart,
-    StreamStop,
     Truncate,
     Type,
     Update,
 )
-from cdc_relay.protocol.pgoutput import Decoder
-from cdc_relay.protocol.wire import KEEPALIVE, PAYLOAD_OFFSET, XLOG_DATA, parse_keepalive, parse_xlog_header
+from tests.contract.slot_reading import DEADLINE_SECONDS, only, read_all, reading, replicated_from
 from tests.fixtures.database import Database
 
 pytestmark = pytest.mark.core
-
-Kind = TypeVar("Kind")
-
-DEADLINE_SECONDS = 60
-ROW_COUNT = 1_000  # of 200 bytes: several times the 64 kB after which a transaction is streamed
-
-
-class SlotReader:
-    """START_REPLICATION and our decoder, with nothing of the relay's source in between."""
-
-    def __init__(self, database: Database, *, slot: str, version: int) -> None:
-        memory = "-c logical_decoding_work_mem=64kB"
-        dsn = database.dsn(replication="database", options=memory)
-        self._conn = pq.PGconn.connect(dsn.encode())
-        self._decoder, self._view_decoder = Decoder(version), Decoder(version)
-        streaming = ", streaming 'on'" if version == 2 else ""
-        options = f"proto_version '{version}', publication_names 'everything', messages 'true'{streaming}"
-        result = self._conn.exec_(f"START_REPLICATION SLOT {slot} LOGICAL 0/0 ({options})".encode())
-        assert result.status == pq.ExecStatus.COPY_BOTH, self._conn.error_message
-
-    def close(self) -> None:
-        self._conn.finish()
-
-    def read_until(self, is_last: Callable[[Message], bool]) -> list[Message]:
-        messages: list[Message] = []
-        deadline = time.monotonic() + DEADLINE_SECONDS
-        while not (messages and is_last(messages[-1])):
-            assert time.monotonic() < deadline, f"only {messages[-5:]} came"
-            messages.extend(self._read_frame())
-        return messages
-
-    def _read_frame(self) -> Iterator[Message]:
-        """At most one message, decoded from bytes and from the view, as the relay may do either."""
-        size, view = self._conn.get_copy_data(1)
-        if size == 0:
-            select.select([self._conn.socket], [], [], 1)
-            self._conn.consume_input()
-            return
-        assert size > 0, self._conn.error_message
-        if view[0] == KEEPALIVE:
-            assert parse_keepalive(view).send_time_us > 0
-            return
-        assert view[0] == XLOG_DATA
-        assert parse_xlog_header(view) == parse_xlog_header(bytes(view))
-        message = self._decoder.decode(bytes(view), PAYLOAD_OFFSET)
-        assert self._view_decoder.decode(view, PAYLOAD_OFFSET) == message
-        yield message
-
-
-@contextmanager
-def reading(database: Database, *, slot: str, version: int = 1) -> Iterator[SlotReader]:
-    with closing(SlotReader(database, slot=slot, version=version)) as reader:
-        yield reader
 
 
 @pytest.fixture
@@ -103,24 +41,6 @@ def slots(database: Database) -> list[str]:
     for name in names:
         database.execute("SELECT pg_create_logical_replication_slot(%s, 'pgoutput')", [name])
     return names
-
-
-def mark_end(database: Database) -> None:
-    database.execute("SELECT pg_logical_emit_message(true, 'end', '')")  # the commit flushes what is before it, too
-
-
-def is_end(message: Message) -> bool:
-    return isinstance(message, LogicalMessage) and message.prefix == "end"
-
-
-def read_all(database: Database, slot: str, *, version: int = 1) -> list[Message]:
-    mark_end(database)
-    with reading(database, slot=slot, version=version) as reader:
-        return reader.read_until(is_end)
-
-
-def only(messages: list[Message], kind: type[Kind]) -> list[Kind]:
-    return [message for message in messages if isinstance(message, kind)]
 
 
 def test_values_are_what_postgres_prints(database: Database, slots: list[str]) -> None:
@@ -234,88 +154,6 @@ def test_origin_of_a_replicated_transaction(database: Database, slots: list[str]
         conn.execute("INSERT INTO t VALUES (1)")
     messages = read_all(database, slots[0])
     assert only(messages, Origin) == [Origin(0xABC, f"north_{database.name}")]
-
-
-@contextmanager
-def replicated_from(database: Database, name: str, *, lsn: str) -> Iterator[psycopg.Connection[Any]]:
-    """A transaction that looks as if it came from another server; origins belong to the whole server, so clean up."""
-    origin = f"{name}_{database.name}"
-    database.execute("SELECT pg_replication_origin_create(%s)", [origin])
-    try:
-        with database.connect() as conn:
-            conn.execute("SELECT pg_replication_origin_session_setup(%s)", [origin])
-            with conn.transaction():
-                conn.execute("SELECT pg_replication_origin_xact_setup(%s, now())", [lsn])
-                yield conn
-            conn.execute("SELECT pg_replication_origin_session_reset()")
-    finally:
-        database.execute("SELECT pg_replication_origin_drop(%s)", [origin])
-
-
-FILL = "INSERT INTO t SELECT i, repeat('x', 200) FROM generate_series(%s::int, %s::int - 1) i"
-
-
-def test_streamed_transaction_has_the_rows_of_a_whole_one(database: Database, slots: list[str]) -> None:
-    database.execute("CREATE TYPE mood AS ENUM ('calm')")
-    database.execute("CREATE TABLE t (id int PRIMARY KEY, s text, m mood DEFAULT 'calm')")
-    with database.connect(autocommit=False) as conn:
-        [(xid,)] = conn.execute("SELECT txid_current()")
-        conn.execute(FILL, [0, ROW_COUNT])
-        conn.execute("SELECT pg_logical_emit_message(true, 'inside', 'x')")
-        conn.execute("UPDATE t SET s = NULL WHERE id < 5")
-        conn.execute("DELETE FROM t WHERE id < 5")
-        conn.execute("TRUNCATE t")
-        conn.execute(FILL, [0, ROW_COUNT])
-    streamed = read_all(database, slots[0], version=2)
-    whole = read_all(database, slots[1])
-    assert len(only(streamed, StreamStop)) == len(only(streamed, StreamStart)) > 1
-    assert [start.first_segment for start in only(streamed, StreamStart)].count(True) == 1
-    assert without_blocks(streamed, xid=xid % 2**32) == [message for message in whole if isinstance(message, Change)]
-    [commit] = only(streamed, StreamCommit)
-    assert commit == (xid % 2**32, *only(whole, Commit)[-1])
-
-
-Change = Insert | Update | Delete | Truncate | LogicalMessage
-
-
-def without_blocks(messages: list[Message], *, xid: int) -> list[Change]:
-    """The changes of a streamed transaction as protocol 1 would tell them."""
-    changes = [message for message in messages if isinstance(message, Change)]
-    assert {change.xid for change in changes if not is_end(change)} == {xid}
-    return [change._replace(xid=None) for change in changes]
-
-
-def test_rollback_of_what_was_streamed_is_told(database: Database, slots: list[str]) -> None:
-    """Read while the transaction is open: a server that knows of the rollback does not even stream it."""
-    database.execute("CREATE TABLE t (id int PRIMARY KEY, s text)")
-    with reading(database, slot=slots[0], version=2) as reader, database.connect(autocommit=False) as conn:
-        [(xid,)] = conn.execute("SELECT txid_current()")
-        conn.execute("SAVEPOINT s")
-        conn.execute(FILL, [0, ROW_COUNT])
-        mark_end(database)
-        streamed = reader.read_until(is_end)
-        [subxid] = {insert.xid for insert in only(streamed, Insert)}
-        conn.execute("ROLLBACK TO s")
-        conn.execute(FILL, [0, ROW_COUNT])
-        mark_end(database)
-        part = reader.read_until(is_end)
-        conn.rollback()
-        mark_end(database)
-        rest = reader.read_until(is_end)
-    top = xid % 2**32
-    assert only(streamed, StreamAbort) == []
-    assert only(part, StreamAbort) == [StreamAbort(top, subxid or 0)]
-    assert only(rest, StreamAbort)[-1] == StreamAbort(top, top)
-    assert only(streamed + part + rest, StreamCommit) == []
-
-
-def test_origin_within_a_streamed_transaction(database: Database, slots: list[str]) -> None:
-    database.execute("CREATE TABLE t (id int PRIMARY KEY, s text)")
-    with replicated_from(database, "north", lsn="0/ABC") as conn:
-        conn.execute(FILL, [0, ROW_COUNT])
-    messages = read_all(database, slots[0], version=2)
-    assert only(messages, StreamStart)
-    assert {origin.name for origin in only(messages, Origin)} == {f"north_{database.name}"}
 
 
 def test_same_events_as_another_decoder(database: Database, slots: list[str]) -> None:

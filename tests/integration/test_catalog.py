@@ -1,54 +1,17 @@
-"""What the catalogs say, read from real ones in every shape; what the fingerprint notices and what it lets pass."""
+"""What the catalogs say of server, slot, publication and tables, read from real ones in every shape."""
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 
-from cdc_relay.errors import RelayError
-from cdc_relay.helper import Helper
-from cdc_relay.routing.router import Outbox
-from cdc_relay.sources import slot_source
-from cdc_relay.sources.catalog import Facts, TableFacts, read_facts, read_sync_state
+from cdc_relay.sources.catalog import read_facts, read_sync_state
 from cdc_relay.sources.line import Line
-from cdc_relay.sources.preflight import Wanted
-from cdc_relay.sources.slot_source import SlotSource
 from tests.fixtures.fix_postgres import Database
-from tests.fixtures.outbox import create_outbox
+from tests.integration.catalog_rig import BODY, COLUMNS, OUTBOX, VIA_ROOT, Catalog, partition
 
 pytestmark = pytest.mark.core
-
-COLUMNS = ("id", "aggregatetype", "aggregateid", "type", "payload")
-BODY = "(id uuid, aggregatetype text, aggregateid text, type text, payload jsonb)"
-OUTBOX = ("public", "outbox")
-
-
-class Catalog:
-    """A database with an outbox and publication `p`; facts about both, read as the relay reads them."""
-
-    def __init__(self, database: Database) -> None:
-        self.database = database
-        self.line = Line.open(database.dsn())
-        self.slot = f"s_{uuid.uuid4().hex[:12]}"
-        with database.connect() as conn:
-            create_outbox(conn)
-
-    def execute(self, *statements: str) -> None:
-        for statement in statements:
-            self.database.execute(statement)
-
-    def facts(self, *tables: tuple[str, str]) -> Facts:
-        return read_facts(self.line, slot=self.slot, publication="p", tables=tables or [OUTBOX])
-
-    def table(self, *table: str) -> TableFacts:
-        schema, name = table or OUTBOX
-        return self.facts((schema, name)).tables[schema, name]
-
-    def make_slot(self, *options: str) -> None:
-        more = "".join(f", {option}" for option in options)
-        self.database.execute(f"SELECT pg_create_logical_replication_slot('{self.slot}', 'pgoutput'{more})")
 
 
 @pytest.fixture
@@ -199,23 +162,12 @@ def test_what_is_no_table_is_not_there(catalog: Catalog, kind: str) -> None:
     assert catalog.facts(("public", "v")).tables == {}
 
 
-def partition(catalog: Catalog, root: str = "parted", leaf: str = "leaf") -> None:
-    catalog.execute(
-        f"CREATE TABLE {root} {BODY} PARTITION BY HASH (id)",
-        f"CREATE TABLE {leaf} PARTITION OF {root} FOR VALUES WITH (MODULUS 2, REMAINDER 0)",
-        f"CREATE TABLE {leaf}2 PARTITION OF {root} FOR VALUES WITH (MODULUS 2, REMAINDER 1)",
-    )
-
-
 def test_a_partitioned_table_is_known_as_one(catalog: Catalog) -> None:
     partition(catalog)
     catalog.execute("CREATE PUBLICATION p FOR TABLE parted WITH (publish_via_partition_root)")
     root = catalog.table("public", "parted")
     assert (root.partitioned, root.under_root, root.columns) == (True, False, COLUMNS)
     assert root.member.startswith("table ")
-
-
-VIA_ROOT = "WITH (publish_via_partition_root)"
 
 
 @pytest.mark.parametrize(
@@ -291,144 +243,3 @@ def test_names_are_told_apart_by_case_and_schema(catalog: Catalog) -> None:
         ("public", "Outbox"): ("a",),
         ("other", "outbox"): ("b",),
     }
-
-
-# --- the fingerprint
-
-PLAIN = "FOR TABLE outbox WITH (publish = 'insert')"
-
-
-@pytest.mark.parametrize(
-    ("publication", "change"),
-    [
-        (PLAIN, ["CREATE TABLE other (a int)", "ALTER PUBLICATION p ADD TABLE other"]),
-        (PLAIN, ["CREATE TABLE other (a int)", "ALTER PUBLICATION p ADD TABLE other", "DROP TABLE other"]),
-        (PLAIN, ["ALTER PUBLICATION p SET (publish = 'insert, update')"]),
-        (PLAIN, ["ALTER TABLE outbox ADD COLUMN note text"]),
-        (PLAIN, ["ALTER TABLE outbox ADD COLUMN note text", "ALTER TABLE outbox DROP COLUMN note"]),
-        (PLAIN, ["CREATE INDEX ON outbox (type)", "ANALYZE outbox"]),
-        (PLAIN, ["INSERT INTO outbox VALUES (gen_random_uuid(), 'order', 'k', 't', '{}')", "TRUNCATE outbox"]),
-        (PLAIN, ["VACUUM FULL outbox"]),
-        (PLAIN, ["ALTER TABLE outbox REPLICA IDENTITY FULL"]),
-        (PLAIN, ["CREATE PUBLICATION other FOR TABLE outbox", "DROP PUBLICATION other"]),
-        (PLAIN, ["ALTER PUBLICATION p SET TABLE outbox"]),
-        ("FOR ALL TABLES", ["CREATE TABLE other (a int)", "DROP TABLE other"]),
-        ("FOR TABLES IN SCHEMA public", ["CREATE TABLE other (a int)"]),
-        ("FOR TABLES IN SCHEMA public", ["CREATE SCHEMA more", "ALTER PUBLICATION p ADD TABLES IN SCHEMA more"]),
-    ],
-)
-def test_what_harms_no_row_leaves_the_fingerprint(catalog: Catalog, publication: str, change: list[str]) -> None:
-    catalog.execute(f"CREATE PUBLICATION p {publication}")
-    before = catalog.facts().fingerprint
-    catalog.execute(*change)
-    assert catalog.facts().fingerprint == before
-
-
-def test_leaves_come_and_go_without_harm(catalog: Catalog) -> None:
-    partition(catalog)
-    catalog.execute(f"CREATE PUBLICATION p FOR TABLE parted {VIA_ROOT}")
-    before = catalog.facts(("public", "parted")).fingerprint
-    catalog.execute(
-        "DROP TABLE leaf2", "CREATE TABLE leaf3 PARTITION OF parted FOR VALUES WITH (MODULUS 2, REMAINDER 1)"
-    )
-    assert catalog.facts(("public", "parted")).fingerprint == before
-
-
-@pytest.mark.parametrize(
-    ("publication", "change"),
-    [
-        (PLAIN, ["DROP PUBLICATION p"]),
-        (PLAIN, ["DROP PUBLICATION p", f"CREATE PUBLICATION p {PLAIN}"]),
-        (PLAIN, ["ALTER PUBLICATION p RENAME TO q"]),
-        (PLAIN, ["ALTER PUBLICATION p DROP TABLE outbox"]),
-        (PLAIN, ["ALTER PUBLICATION p DROP TABLE outbox", "ALTER PUBLICATION p ADD TABLE outbox"]),
-        (PLAIN, ["ALTER PUBLICATION p SET (publish = 'update')"]),
-        (PLAIN, ["ALTER PUBLICATION p SET (publish_via_partition_root = true)"]),
-        (PLAIN, ["ALTER PUBLICATION p SET TABLE outbox WHERE (type = 'x')"]),
-        (PLAIN, ["ALTER PUBLICATION p SET TABLE outbox (id, payload)"]),
-        (PLAIN, ["DROP TABLE outbox"]),
-        (PLAIN, ["DROP TABLE outbox", f"CREATE TABLE outbox {BODY}"]),
-        (PLAIN, ["DROP TABLE outbox", f"CREATE TABLE outbox {BODY}", "ALTER PUBLICATION p ADD TABLE outbox"]),
-        (PLAIN, ["ALTER TABLE outbox RENAME TO old"]),
-        (PLAIN, ["CREATE SCHEMA other", "ALTER TABLE outbox SET SCHEMA other"]),
-        ("FOR TABLE outbox WHERE (type = 'a')", ["ALTER PUBLICATION p SET TABLE outbox WHERE (type = 'b')"]),
-        ("FOR TABLES IN SCHEMA public", ["ALTER PUBLICATION p DROP TABLES IN SCHEMA public"]),
-        ("FOR ALL TABLES", ["DROP PUBLICATION p", "CREATE PUBLICATION p FOR ALL TABLES"]),
-        ("FOR ALL TABLES", ["ALTER TABLE outbox SET UNLOGGED"]),
-        ("FOR TABLES IN SCHEMA public", ["ALTER TABLE outbox SET UNLOGGED"]),
-    ],
-)
-def test_what_may_skip_rows_changes_the_fingerprint(catalog: Catalog, publication: str, change: list[str]) -> None:
-    catalog.execute(f"CREATE PUBLICATION p {publication}")
-    before = catalog.facts().fingerprint
-    catalog.execute(*change)
-    assert catalog.facts().fingerprint != before
-
-
-def test_an_outbox_that_becomes_a_leaf_of_a_published_root_changes_the_fingerprint(catalog: Catalog) -> None:
-    """From then on its rows come under the root's name, which is no outbox: they would be ignored and confirmed."""
-    catalog.execute(
-        f"CREATE TABLE root {BODY} PARTITION BY HASH (id)",
-        "ALTER TABLE outbox DROP CONSTRAINT outbox_pkey, ALTER aggregatetype DROP NOT NULL",
-        f"CREATE PUBLICATION p FOR TABLE root, outbox {VIA_ROOT}",
-    )
-    before = catalog.facts().fingerprint
-    catalog.execute("ALTER TABLE root ATTACH PARTITION outbox FOR VALUES WITH (MODULUS 1, REMAINDER 0)")
-    assert catalog.facts().fingerprint != before
-
-
-# --- the catalog's connection, watched by the helper thread
-
-PATIENCE = 30.0
-
-
-@pytest.fixture
-def source(catalog: Catalog) -> Iterator[SlotSource]:
-    catalog.make_slot()
-    catalog.execute(f"CREATE PUBLICATION p {PLAIN}")
-    outbox = Outbox("public", "outbox", "public.outbox", "id", "aggregateid", "type", "payload")
-    source = SlotSource(
-        Wanted(catalog.slot, "p", (outbox,)),
-        catalog_conninfo=catalog.database.dsn(application_name="the catalog line"),
-        replication_conninfo=catalog.database.dsn(replication="database"),
-        wal_sender_timeout_seconds=10,
-    )
-    yield source
-    source.close()
-
-
-def end_the_catalog_line(catalog: Catalog) -> None:
-    found = catalog.database.execute(
-        "SELECT pg_terminate_backend(pid, 30000) FROM pg_stat_activity WHERE application_name = 'the catalog line'"
-    )
-    assert found == [(True,)]
-
-
-def test_a_catalog_line_that_ends_between_two_jobs_is_opened_again(catalog: Catalog, source: SlotSource) -> None:
-    helper = Helper(source)
-    helper.submit(source.preflight).result(PATIENCE)
-    end_the_catalog_line(catalog)
-    helper.submit(source.preflight).exception(PATIENCE)  # it may have come before the look
-    assert helper.submit(source.preflight).exception(PATIENCE) is None
-    assert not source.server_is_leaving
-    helper.close()
-
-
-@pytest.mark.parametrize("moment", ["read_facts", "read_sync_state"])
-def test_a_catalog_line_that_ends_in_the_middle_of_a_check_does_not_end_the_helper(
-    catalog: Catalog, source: SlotSource, monkeypatch: pytest.MonkeyPatch, moment: str
-) -> None:
-    """psycopg raises when asked for the socket of a lost connection, and the helper asks after each job."""
-    helper = Helper(source)
-    helper.submit(source.preflight).result(PATIENCE)
-    real: Callable[..., object] = getattr(slot_source, moment)
-
-    def cut_first(*args: object, **kwargs: object) -> object:
-        end_the_catalog_line(catalog)
-        return real(*args, **kwargs)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(slot_source, moment, cut_first)
-        assert isinstance(helper.submit(source.check).exception(PATIENCE), RelayError)
-    assert helper.submit(source.preflight).exception(5) is None
-    helper.close()

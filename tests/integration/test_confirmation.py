@@ -1,13 +1,11 @@
 """How far the slot is confirmed (promises 2 to 5): never past what is unacknowledged, always up to what is settled.
 
-What needs a frozen broker is observed once, on two pipelines at the same time, and judged by several tests.
-"""
+What needs a frozen broker is observed once, on two pipelines at the same time, and judged by several tests."""
 
 from __future__ import annotations
 
 import http.client
 import json
-import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -16,16 +14,13 @@ from typing import Any
 
 import pytest
 
-from cdc_relay.protocol import wire
-from tests.fixtures.fix_kafka import Kafka, KafkaBroker
+from tests.fixtures.fix_kafka import KafkaBroker
 from tests.fixtures.fix_postgres import Database, PostgresServer
-from tests.fixtures.fix_proxy import TcpProxy
-from tests.fixtures.fix_relay import MakeRelay, Pipeline, RelayProcess
+from tests.fixtures.fix_relay import Pipeline, RelayProcess
 from tests.fixtures.kafka_jars import find_jars
 from tests.fixtures.outbox import insert_events
 from tests.fixtures.process import wait_until
-from tests.fixtures.proxied_line import Line
-from tests.fixtures.relay_process import Config
+from tests.integration.confirmation_rig import relay_maker, wait_until_confirmed, wal_lsn
 
 pytestmark = [pytest.mark.core, pytest.mark.kafka]
 
@@ -38,15 +33,6 @@ SELECT clock_timestamp(), s.confirmed_flush_lsn - '0/0', s.active_pid, r.reply_t
   FROM pg_replication_slots s LEFT JOIN pg_stat_replication r ON r.pid = s.active_pid
  WHERE s.slot_name = %s
 """
-
-
-def wal_lsn(pipeline: Pipeline) -> int:
-    [(lsn,)] = pipeline.database.execute("SELECT pg_current_wal_insert_lsn() - '0/0'")
-    return int(lsn)
-
-
-def wait_until_confirmed(pipeline: Pipeline, lsn: int, *, timeout: float = 60) -> None:
-    wait_until(lambda: pipeline.confirmed_lsn() >= lsn, timeout=timeout, what="the slot follows")
 
 
 # --- a broker that does not answer
@@ -127,13 +113,6 @@ def start_one(database: Database, kafka: KafkaBroker, directory: Path, **config:
     return Observed(pipeline, pipeline.start_relay(ready=False, **config))
 
 
-def relay_maker(directory: Path) -> MakeRelay:
-    def make(config: Config, *arguments: str) -> RelayProcess:
-        return RelayProcess(config, directory, *arguments).start()
-
-    return make
-
-
 def settle_one(one: Observed) -> None:
     """One record delivered and confirmed: the producer knows its broker and topic."""
     one.relay.wait_ready(timeout=60)
@@ -207,108 +186,3 @@ def test_an_idle_outbox_in_a_database_that_writes_elsewhere_lets_the_slot_follow
     pipeline.database.execute(WRITE_ELSEWHERE)
     lsn = wal_lsn(pipeline)
     wait_until_confirmed(pipeline, lsn, timeout=30)
-
-
-# --- status updates, as they are on the wire
-
-
-@dataclass
-class Conversation:
-    """One replication connection as the proxy saw it."""
-
-    flushes: list[int]  # of our status updates, in order
-    positions: set[int]  # commit ends and keepalives that Postgres sent
-
-
-def messages(raw: bytes, offset: int) -> Iterator[tuple[bytes, bytes]]:
-    """(type, body) of each whole message of the frontend/backend protocol."""
-    while offset + 5 <= len(raw):
-        (size,) = struct.unpack_from(">I", raw, offset + 1)
-        if offset + 1 + size > len(raw):
-            return
-        yield raw[offset : offset + 1], raw[offset + 5 : offset + 1 + size]
-        offset += 1 + size
-
-
-def copy_data(raw: bytes, offset: int) -> Iterator[bytes]:
-    return (body for kind, body in messages(raw, offset) if kind == b"d")
-
-
-def conversation(line: Line) -> Conversation | None:
-    """None for the catalog's connections, and until a status update was sent."""
-    sent, received = line.recorded("to_server"), line.recorded("to_client")
-    startup_size = struct.unpack_from(">I", sent)[0] if sent[:1] == b"\0" else 0  # it has no type
-    flushes = [wire.parse_status(frame).flush_lsn for frame in copy_data(sent, startup_size)]
-    positions = {position for frame in copy_data(received, 0) if (position := position_of(frame))}
-    return Conversation(flushes, positions) if flushes else None
-
-
-def position_of(frame: bytes) -> int:
-    if frame[0] == wire.KEEPALIVE:
-        return wire.parse_keepalive(frame).wal_end
-    payload = frame[wire.PAYLOAD_OFFSET :]
-    if payload[:1] == b"C":  # Commit: flags, commit LSN, end LSN
-        return int(struct.unpack_from(">Q", payload, 10)[0])
-    return 0
-
-
-@pytest.fixture(scope="module")
-def conversations(
-    postgres: PostgresServer, kafka: Kafka, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[list[Conversation]]:
-    """Three sessions of one relay: records and a cut; nothing to settle and a cut; records and a clean end."""
-    proxy = TcpProxy("127.0.0.1", postgres.port)
-    proxy.record = True
-    pipeline = Pipeline(Database(postgres), kafka, relay_maker(tmp_path_factory.mktemp("relay")))
-    dsn = pipeline.database.dsn(port=proxy.port, sslmode="disable", gssencmode="disable")
-    relay = pipeline.start_relay(ready=False, dsn=dsn, source={"wal_sender_timeout": "4s"})  # two reports a second
-    try:
-        relay.wait_ready()
-        deliver_one_by_one(pipeline)
-        cut_and_wait(proxy)
-        wait_until(lambda: len(talks(proxy)[-1].flushes) >= 4, timeout=30, what="an idle session reports several times")
-        cut_and_wait(proxy)
-        deliver_one_by_one(pipeline)
-        relay.stop()
-        yield talks(proxy)
-    finally:
-        relay.kill()
-        proxy.close()
-        pipeline.database.drop()
-
-
-def talks(proxy: TcpProxy) -> list[Conversation]:
-    found = (conversation(line) for line in proxy.connections)
-    return [talk for talk in found if talk is not None]
-
-
-def deliver_one_by_one(pipeline: Pipeline) -> None:
-    for _ in range(5):
-        pipeline.insert()
-        wait_until_confirmed(pipeline, wal_lsn(pipeline))
-
-
-def cut_and_wait(proxy: TcpProxy) -> None:
-    count = len(talks(proxy))
-    proxy.cut()
-    wait_until(lambda: len(talks(proxy)) > count, timeout=30, what="the relay reports on a new connection")
-
-
-def test_every_session_begins_with_flush_zero(conversations: list[Conversation]) -> None:
-    assert [talk.flushes[0] for talk in conversations] == [0, 0, 0]
-
-
-def test_a_session_that_settled_nothing_confirms_nothing(conversations: list[Conversation]) -> None:
-    assert set(conversations[1].flushes) == {0}
-
-
-def test_a_flush_never_goes_back(conversations: list[Conversation]) -> None:
-    assert [talk.flushes for talk in conversations] == [sorted(talk.flushes) for talk in conversations]
-
-
-def test_only_positions_that_this_session_received_are_confirmed(conversations: list[Conversation]) -> None:
-    assert [set(talk.flushes) - talk.positions for talk in conversations] == [{0}, {0}, {0}]
-
-
-def test_each_transaction_is_confirmed_by_itself(conversations: list[Conversation]) -> None:
-    assert len(set(conversations[0].flushes) - {0}) >= 5

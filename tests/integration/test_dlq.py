@@ -1,23 +1,15 @@
-"""`cdc-relay dlq` on a real Postgres: what an operator sees, and what is wrong with the database."""
+"""`cdc-relay dlq` on a real Postgres: the records that an operator finds, and their numbers."""
 
 from __future__ import annotations
 
 import json
-import re
-import signal
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from psycopg.types.json import Json, Jsonb
 
-from cdc_relay.errors import AwayError
-from cdc_relay.parking import desk
-from tests.fixtures.dlq_lot import HOSTILE, ROOT, Lot, on_a_terminal
+from tests.fixtures.dlq_lot import Lot
 from tests.fixtures.fix_postgres import Database
-from tests.fixtures.process import wait_until
 
 pytestmark = pytest.mark.core
 
@@ -158,108 +150,6 @@ def test_a_wrong_id_is_refused(lot: Lot, name: str) -> None:
     assert "dlq list" in message
 
 
-# --- show
-
-
-def test_show_has_everything_with_the_payload_laid_out_and_the_remedy(lot: Lot) -> None:
-    record = lot.park(
-        correlation_id="c1",
-        tenant="t1",
-        error_code="MSG_SIZE_TOO_LARGE",
-        error_class="transient",
-        last_error="Broker: Message size too large",
-        remedy="raise max.message.bytes of the topic",
-        value=b'{"a": 1.10, "b": [true, {}], "big": 12345678901234567890.10}',
-        headers=Jsonb([{"name": "h", "value": "1"}, {"name": "h", "value": None}, {"name": "h", "base64": "/wA="}]),
-    )
-    shown = lot.ok("show", record)
-    assert (
-        '{\n    "a": 1.10,\n    "b": [\n      true,\n      {}\n    ],\n    "big": 12345678901234567890.10\n  }' in shown
-    )
-    assert "what to do: raise max.message.bytes of the topic" in shown
-    assert "headers: 3\n  h: 1\n  h: NULL\n  h: \\xff00\n" in shown
-    for part in ("16/B374D848", "transaction 743", "transient, MSG_SIZE_TOO_LARGE", "c1", "t1", "0 of 5"):
-        assert part in shown
-
-
-@pytest.mark.parametrize(
-    ("value", "part"),
-    [
-        (None, "payload: NULL"),
-        (b"", "payload: 0 B, text"),
-        (b"just words", "payload: 10 B, text\n  just words"),
-        (b'{"half": ', 'text\n  {"half": '),
-        (b"\x00\x01\xffABC", "payload: 6 B, binary\n  00000000  00 01 ff 41 42 43"),
-        (b"\xff" * 1000, "744 bytes more: --json"),
-    ],
-)
-def test_every_kind_of_payload_is_shown(lot: Lot, value: bytes | None, part: str) -> None:
-    assert part in lot.ok("show", lot.park(value=value))
-
-
-def test_show_as_json_loses_nothing(lot: Lot) -> None:
-    record = lot.park(value=b"\xff\x00", key=None)
-    shown = json.loads(lot.ok("show", record, "--json"))
-    assert (shown["value"], shown["key"], shown["commit_lsn"]) == ({"base64": "/wA="}, None, "16/B374D848")
-    assert shown["commit_time"] == "2026-01-31T08:00:00.123456+00:00"
-
-
-def test_a_huge_payload_is_cut_unless_all_of_it_is_asked_for(lot: Lot) -> None:
-    record = lot.park(value=json.dumps({"text": "x" * 10_000_000}).encode())
-    assert len(lot.ok("show", record)) < 120_000
-    assert "characters more: --full" in lot.ok("show", record)
-    assert len(lot.ok("show", record, "--full")) > 10_000_000
-
-
-def test_an_unroutable_row_is_shown_with_its_columns(lot: Lot) -> None:
-    columns = Json([{"name": "id", "type": 25, "value": "e1"}, {"name": "aggregatetype", "type": 25, "value": None}])
-    shown = lot.ok("show", lot.park(topic=None, columns=columns, value=None, key=None))
-    assert "columns, to be routed again: 2\n  id: e1\n  aggregatetype: NULL" in shown
-    assert "none: could not be routed" in shown
-
-
-def is_harmless(output: str) -> bool:
-    return all(char.isprintable() or char == "\n" for char in output)
-
-
-def test_hostile_content_reaches_no_terminal(lot: Lot) -> None:
-    everywhere = dict.fromkeys(
-        ("event_id", "event_type", "correlation_id", "tenant", "last_error", "error_code", "remedy", "route", "topic"),
-        HOSTILE,
-    )
-    record = lot.park(
-        **everywhere,
-        key=HOSTILE.encode(),
-        value=HOSTILE.encode(),
-        headers=Jsonb([{"name": HOSTILE, "value": HOSTILE}]),
-        columns=Json([{"name": HOSTILE, "type": 25, "value": HOSTILE}]),
-        edits=Jsonb([{"at": HOSTILE, "by": HOSTILE, "what": HOSTILE, "reason": HOSTILE}, {HOSTILE: 1}]),
-    )
-    lot.park(value=b'{"\x9b\xc2\x9b31m": 1}', key="\x9b31m".encode())
-    for output in (
-        lot.ok("list"),
-        lot.ok("list", "--json"),
-        lot.ok("show", record),
-        lot.ok("show", record, "--json"),
-        lot.ok("show", record + 1),
-        lot.ok("edit", record, "--print"),
-        lot.ok("edit", record + 1, "--print"),
-        lot.ok("stats"),
-        lot.ok("stats", "--json"),
-        lot.ok("export"),
-        lot.refused("show", HOSTILE + "?").replace("\n  what to do", ""),
-    ):
-        assert is_harmless(output), output
-    assert "[red]boo[/red]" in lot.ok("list")
-
-
-def test_markup_and_escapes_are_plain_text_on_a_terminal_too(lot: Lot) -> None:
-    lot.park(last_error="[red]boo[/red] :smile: \x1b[2J")
-    shown = on_a_terminal(lot, "list", columns="300")
-    assert "[red]boo[/red] :smile: \\x1b[2J" in shown
-    assert "\x1b[2J" not in shown
-
-
 # --- stats
 
 
@@ -279,118 +169,3 @@ def test_stats_count_by_status_topic_and_error_class_with_the_oldest(lot: Lot) -
     printed = lot.ok("stats")
     assert "STATUS" in printed
     assert "retrying 1, oldest 0 s" in printed
-
-
-# --- what is wrong with the database
-
-
-def test_a_missing_table_leads_to_setup(lot: Lot) -> None:
-    lot.database.execute("DROP TABLE cdc_relay.parked_records CASCADE")
-    assert "cdc-relay setup" in lot.refused("list")
-    lot.database.execute("DROP SCHEMA cdc_relay CASCADE")
-    assert "cdc-relay setup" in lot.refused("stats")
-
-
-def test_a_missing_right_leads_to_its_grant(lot: Lot) -> None:
-    record = lot.park()
-    role = lot.database.create_role()
-    lot.dsn = lot.database.dsn(role)
-    assert f'GRANT USAGE ON SCHEMA cdc_relay TO "{role}"' in lot.refused("list")
-    lot.database.execute(f"GRANT USAGE ON SCHEMA cdc_relay TO {role}")
-    lot.database.execute(f"GRANT SELECT ON cdc_relay.parked_records TO {role}")
-    lot.ok("list")
-    assert "GRANT SELECT, INSERT, UPDATE" in lot.refused("retry", record)
-
-
-def test_no_connection_is_an_error_of_ours_without_the_password(lot: Lot) -> None:
-    for dsn in (lot.database.dsn(port=1), lot.database.dsn("nobody_like_this")):
-        lot.dsn = dsn + " password=hunter2secret"
-        message = lot.refused("list", kind=AwayError)
-        assert "parking.dsn" in message
-        assert "hunter2secret" not in message
-
-
-def test_a_read_only_server_is_named(lot: Lot) -> None:
-    record = lot.park()
-    lot.dsn = lot.database.dsn(options="-c default_transaction_read_only=on")
-    lot.ok("show", record)
-    assert "connect to the primary" in lot.refused("retry", record)
-
-
-def test_a_row_that_somebody_has_locked_is_given_up_in_time(lot: Lot, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(desk, "_SETTINGS", "SET lock_timeout = '200ms'")
-    record = lot.park()
-    with lot.database.connect(autocommit=False) as other:
-        other.execute("SELECT FROM cdc_relay.parked_records FOR UPDATE")
-        assert "try again" in lot.refused("retry", record, kind=AwayError)
-
-
-def test_the_real_command_exits_with_3_and_no_traceback(lot: Lot) -> None:
-    command = [sys.executable, "-m", "cdc_relay", "dlq", "show", "-c", str(lot.config()), "99"]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=60, check=False)
-    assert done.returncode == 3
-    assert done.stderr.startswith("cdc-relay: there is no record 99")
-    assert "Traceback" not in done.stderr
-
-
-def test_an_export_into_a_closed_pipe_ends_quietly(lot: Lot) -> None:
-    for _ in range(50):
-        lot.park(value=b"x" * 100_000)
-    command = [sys.executable, "-m", "cdc_relay", "dlq", "export", "-c", str(lot.config())]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT) as process:
-        assert process.stdout is not None and process.stderr is not None
-        process.stdout.readline()
-        process.stdout.close()
-        said = process.stderr.read().decode()
-        assert process.wait(60) == 1
-    assert "Traceback" not in said
-
-
-def test_ctrl_c_ends_it_quietly(lot: Lot) -> None:
-    record = lot.park()
-    command = [sys.executable, "-m", "cdc_relay", "dlq", "retry", "-c", str(lot.config()), str(record)]
-    waiting = "SELECT pid FROM pg_stat_activity WHERE datname = %s AND wait_event_type = 'Lock'"
-    with lot.database.connect(autocommit=False) as other:
-        other.execute("SELECT FROM cdc_relay.parked_records FOR UPDATE")
-        with subprocess.Popen(
-            command,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            cwd=ROOT,
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a job in the background ignores it
-        ) as process:
-            asked = [lot.database.name]
-            wait_until(lambda: lot.database.execute(waiting, asked) != [], timeout=60, what="it waits for the lock")
-            process.send_signal(signal.SIGINT)
-            said = process.communicate(timeout=60)[1].decode()
-    assert process.returncode in (1, 130)
-    assert "Traceback" not in said
-    assert lot.statuses(record) == ["dead"]
-
-
-def test_bytes_on_the_command_line_that_are_no_text_are_a_usage_error(lot: Lot) -> None:
-    for arguments in (("show", "\udcff"), ("list", "--topic", "\udcff"), ("list", "--key", "\udcff")):
-        assert lot(*arguments).exit_code == 2
-
-
-def test_the_sql_of_the_document_runs(lot: Lot) -> None:
-    for _ in range(17):
-        lot.park()
-    text = (ROOT / "docs" / "parking.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"^```sql\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
-    assert len(blocks) == 5
-    for block in blocks:
-        lot.database.server.psql("-c", block, dbname=lot.database.name)
-        lot.ok("show", 17)
-    assert lot.row(17)["status"] == "retrying"
-
-
-def test_a_record_is_brought_back_as_the_document_says(lot: Lot) -> None:
-    for _ in range(17):
-        lot.park()
-    lot.ok("discard", 17, "--reason", "a mistake")
-    text = (ROOT / "docs" / "parking.md").read_text(encoding="utf-8")
-    block = text.partition("Bring a discarded")[2].partition("```sql\n")[2].partition("```")[0]
-    lot.database.server.psql("-c", block, dbname=lot.database.name)
-    lot.ok("retry", 17)
-    assert "brought back" in lot.ok("show", 17)

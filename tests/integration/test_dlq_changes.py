@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cdc_relay.cli import dlq_output
+from cdc_relay.cli import output
 from cdc_relay.errors import ConfigError
 from cdc_relay.parking.postgres_lot import PostgresLot
 from tests.fixtures.dlq_lot import NO_MORE, SLOT, Lot, heard, on_a_terminal
@@ -23,7 +23,7 @@ def lot(database: Database, tmp_path: Path) -> Lot:
 
 def answers(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if somebody sat there."""
-    monkeypatch.setattr(dlq_output, "has_terminal", lambda: True)
+    monkeypatch.setattr(output, "has_terminal", lambda: True)
 
 
 # --- retry

@@ -1,4 +1,4 @@
-"""What comes out of the lot, when and in which order; nothing twice, nothing before its turn."""
+"""What comes out of the lot when it is due; nothing twice, nothing before its turn."""
 
 from __future__ import annotations
 
@@ -7,27 +7,14 @@ from collections.abc import Iterator
 import pytest
 
 from cdc_relay.errors import AwayError
-from cdc_relay.model import Policy, Retry
+from cdc_relay.model import KeptColumn, Policy, Retry
 from cdc_relay.parking.entry import Entry, Outcome, Purpose, Reason, Status
 from cdc_relay.parking.postgres_lot import PostgresLot
 from tests.fixtures.database import Database
-from tests.integration.lots import (
-    FAILURE,
-    HOLDING,
-    RELAXED,
-    STRICT,
-    TOPIC,
-    Ground,
-    due,
-    lsns,
-    make_entry,
-    make_ticket,
-    mark_all,
-)
+from tests.integration.lot_entries import LATER, behind, dead, scheduled, waiting
+from tests.integration.lots import FAILURE, HOLDING, STRICT, TOPIC, Ground, due, lsns, make_entry, make_ticket, mark_all
 
 pytestmark = pytest.mark.core
-
-LATER = 600.0
 
 
 @pytest.fixture
@@ -40,22 +27,6 @@ def ground(database: Database) -> Iterator[Ground]:
 @pytest.fixture
 def lot(ground: Ground) -> PostgresLot:
     return ground.open()
-
-
-def behind(lsn: int, key: bytes = b"k", *, policy: Policy = STRICT) -> Entry:
-    return make_entry(lsn, key, policy=policy, status=Status.BEHIND, reason=Reason.BEHIND)
-
-
-def waiting(lsn: int, key: bytes = b"k", *, policy: Policy = RELAXED, topic: str = TOPIC) -> Entry:
-    return make_entry(lsn, key, policy=policy, topic=topic, reason=Reason.TOPIC_CLOSED)
-
-
-def dead(lsn: int, *, policy: Policy = STRICT) -> Entry:
-    return make_entry(lsn, policy=policy, status=Status.DEAD, failure=FAILURE)
-
-
-def scheduled(lsn: int, at: str, *, policy: Policy = STRICT) -> Entry:
-    return make_entry(lsn, policy=policy, status=Status.SCHEDULED, reason=Reason.SCHEDULE, scheduled_at=at)
 
 
 # --- due
@@ -108,7 +79,7 @@ def test_closed_topics_are_left(lot: PostgresLot) -> None:
 
 def test_an_unroutable_row_is_due_whatever_is_closed(lot: PostgresLot) -> None:
     ticket = make_ticket(1)._replace(topic="")
-    lot.park([Entry(ticket, Status.RETRYING, Reason.FAILURE, columns=[("id", 20, b"1")], retry_seconds=0)])
+    lot.park([Entry(ticket, Status.RETRYING, Reason.FAILURE, columns=[KeptColumn("id", 20, b"1")], retry_seconds=0)])
     assert lsns(due(lot, closed=(TOPIC,))) == [1]
 
 
@@ -192,151 +163,6 @@ def test_a_key_longer_than_an_index_entry_keeps_its_order(lot: PostgresLot) -> N
     long = bytes(range(256)) * 100
     lot.park([make_entry(1, long, policy=STRICT), behind(2, long), behind(3, long + b"x")])
     assert lsns(lot.claim_key(TOPIC, long, limit=9)) == [1, 2]
-
-
-# --- a topic
-
-
-def test_a_topic_s_records_come_in_the_order_of_the_stream(lot: PostgresLot) -> None:
-    lot.park([waiting(3), waiting(1), waiting(2, topic="other"), make_entry(4)])
-    lot.park([waiting(2)._replace(ticket=make_ticket(2, ordinal=1))])
-    assert lsns(lot.claim_topic(TOPIC, limit=9)) == [1, 2, 3]
-    assert lot.claim_topic(TOPIC, limit=9) == []
-
-
-def test_positions_are_ordered_as_numbers(lot: PostgresLot) -> None:
-    positions = [9, 10, 16, 255, 256, 2**32 - 1, 2**32, 2**36]  # their texts sort otherwise
-    lot.park([waiting(lsn) for lsn in reversed(positions)])
-    assert lsns(lot.claim_topic(TOPIC, limit=99)) == positions
-
-
-def test_a_topic_s_limit_is_kept(lot: PostgresLot) -> None:
-    lot.park([waiting(lsn) for lsn in range(1, 6)])
-    assert lsns(lot.claim_topic(TOPIC, limit=3)) == [1, 2, 3]
-    assert lsns(lot.claim_topic(TOPIC, limit=3)) == [4, 5]
-
-
-def test_a_topic_gives_the_records_of_a_strict_key_in_order(lot: PostgresLot) -> None:
-    lot.park([waiting(1, policy=STRICT), waiting(2, policy=STRICT), waiting(3, b"other", policy=STRICT)])
-    assert lsns(lot.claim_topic(TOPIC, limit=9)) == [1, 2, 3]
-
-
-def test_a_topic_gives_nothing_of_a_strict_key_that_is_out(lot: PostgresLot) -> None:
-    lot.park([waiting(1, policy=STRICT), waiting(2, policy=STRICT), waiting(3, b"other", policy=STRICT)])
-    assert lsns(lot.claim_topic(TOPIC, limit=1)) == [1]
-    assert lsns(lot.claim_topic(TOPIC, limit=9)) == [3]
-
-
-def test_a_topic_gives_nothing_of_a_strict_key_that_waits_for_a_failed_one(lot: PostgresLot) -> None:
-    lot.park([make_entry(1, policy=STRICT), waiting(2, policy=STRICT), waiting(3, b"other", policy=STRICT)])
-    assert lsns(lot.claim_topic(TOPIC, limit=9)) == [3]
-
-
-def test_a_key_that_is_held_for_long_does_not_hide_the_others(lot: PostgresLot) -> None:
-    lot.park([dead(1, policy=HOLDING), *(waiting(lsn, policy=HOLDING) for lsn in range(2, 2_500))])
-    lot.park([waiting(9_999, b"other", policy=HOLDING)])
-    assert lsns(lot.claim_topic(TOPIC, limit=10)) == [9_999]
-
-
-# --- a key
-
-
-def test_a_key_s_records_come_in_order_up_to_the_first_that_may_not(lot: PostgresLot) -> None:
-    lot.park(
-        [
-            make_entry(1, policy=STRICT),
-            behind(2),
-            behind(4),
-            make_entry(5, policy=STRICT, retry_seconds=LATER),
-            behind(6),
-        ]
-    )
-    lot.park([behind(3)])
-    assert lsns(lot.claim_key(TOPIC, b"k", limit=9)) == [1, 2, 3, 4]
-
-
-def test_a_key_s_limit_is_kept(lot: PostgresLot) -> None:
-    lot.park([behind(lsn) for lsn in range(1, 5)])
-    assert lsns(lot.claim_key(TOPIC, b"k", limit=2)) == [1, 2]
-    assert lot.claim_key(TOPIC, b"k", limit=2) == []  # the first two are out
-
-
-def test_a_dead_record_stops_its_key_only_if_it_is_to_hold(lot: PostgresLot) -> None:
-    lot.park([dead(1), behind(2), dead(3), behind(4)])
-    assert lsns(lot.claim_key(TOPIC, b"k", limit=9)) == [2, 4]
-    lot.park([dead(11, policy=HOLDING)._replace(ticket=make_ticket(11, policy=HOLDING)), behind(12, policy=HOLDING)])
-    assert lot.claim_key(TOPIC, b"k", limit=9) == []
-
-
-def test_a_record_that_waited_for_its_topic_goes_with_its_key(lot: PostgresLot) -> None:
-    """Keys are asked for only while their topic is open: nobody else would wake it once its head is over."""
-    lot.park([make_entry(1, policy=STRICT), waiting(2, policy=STRICT), behind(3)])
-    assert lsns(lot.claim_key(TOPIC, b"k", limit=9)) == [1, 2, 3]
-
-
-def test_a_locked_record_stops_its_key(ground: Ground, lot: PostgresLot) -> None:
-    lot.park([behind(1), behind(2)])
-    with ground.database.connect(autocommit=False) as operator:
-        operator.execute("SELECT FROM cdc_relay.parked_records WHERE commit_lsn = '0/1' FOR UPDATE")
-        assert lot.claim_key(TOPIC, b"k", limit=9) == []
-    assert lsns(lot.claim_key(TOPIC, b"k", limit=9)) == [1, 2]
-
-
-# --- copies
-
-
-def test_dead_records_are_copied_only_where_a_topic_is_configured(ground: Ground, lot: PostgresLot) -> None:
-    lot.park([dead(1)])
-    assert due(lot) == []
-    assert lsns(due(ground.open(dead_letter_topic="dead"), closed=("dead",))) == []
-    assert lsns(due(ground.open(dead_letter_topic="dead"))) == [1]
-
-
-def test_a_copy_has_the_record_and_why_it_is_dead(ground: Ground) -> None:
-    lot = ground.open(dead_letter_topic="dead")
-    lot.park([make_entry(0x1_0000_00AB, status=Status.DEAD, failure=FAILURE, headers=[("h", b"1")])])
-    [claim] = due(lot)
-    assert (claim.purpose, claim.topic, claim.attempts, claim.policy.strict) == (Purpose.COPY, "dead", 0, False)
-    assert claim.record is not None
-    assert (claim.record.topic, claim.record.key, claim.record.value) == ("dead", b"k", b"v")
-    assert claim.record.headers == [
-        ("h", b"1"),
-        ("cdc-relay-error-class", b"transient"),
-        ("cdc-relay-error-code", b"TOO_LARGE"),
-        ("cdc-relay-error", b"the broker said no"),
-        ("cdc-relay-attempts", b"0"),
-        ("cdc-relay-original-topic", b"orders"),
-        ("cdc-relay-lsn", b"1/AB"),
-    ]
-
-
-@pytest.mark.parametrize("value", [None, b"known"])
-def test_the_copy_of_an_unroutable_row_has_its_value_or_its_columns(ground: Ground, value: bytes | None) -> None:
-    lot = ground.open(dead_letter_topic="dead")
-    ticket = make_ticket(1)._replace(topic="")
-    columns: list[tuple[str, int, bytes | None]] = [("id", 20, b"1")]
-    lot.park([Entry(ticket, Status.DEAD, Reason.FAILURE, failure=FAILURE, columns=columns, value=value)])
-    [claim] = due(lot)
-    assert claim.record is not None
-    assert claim.record.value == (value or b'[{"name":"id","type":20,"value":"1"}]')
-    assert dict(claim.record.headers)["cdc-relay-original-topic"] is None
-
-
-def test_a_copied_record_is_not_copied_again(ground: Ground) -> None:
-    lot = ground.open(dead_letter_topic="dead")
-    lot.park([dead(1)])
-    mark_all(lot, due(lot), Outcome.COPIED)
-    assert due(lot) == []
-    assert ground.rows("status, copied_at IS NOT NULL, attempts") == [("dead", True, 0)]
-
-
-def test_a_failed_copy_is_tried_again_later(ground: Ground) -> None:
-    lot = ground.open(dead_letter_topic="dead")
-    lot.park([dead(1)])
-    mark_all(lot, due(lot), Outcome.COPY_FAILED, failure=FAILURE, retry_seconds=600)
-    assert due(lot) == []
-    ground.set("next_retry_at = now()")
-    assert lsns(due(lot)) == [1]
 
 
 # --- compare and set

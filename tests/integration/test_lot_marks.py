@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from cdc_relay.errors import AwayError
-from cdc_relay.model import ErrorClass, Failure, Record
+from cdc_relay.model import ErrorClass, Failure, KeptColumn, Record
 from cdc_relay.parking.entry import Entry, Mark, Outcome, Reason, Status
 from cdc_relay.parking.postgres_lot import PostgresLot
 from tests.fixtures.database import Database
@@ -40,7 +40,7 @@ def test_a_published_record_is_over(ground: Ground, lot: PostgresLot) -> None:
 
 def test_a_record_that_was_routed_again_is_kept_as_it_was_published(ground: Ground, lot: PostgresLot) -> None:
     ticket = make_ticket(1)._replace(topic="")
-    columns: list[tuple[str, int, bytes | None]] = [("id", 20, b"1")]
+    columns = [KeptColumn("id", 20, b"1")]
     lot.park([Entry(ticket, Status.RETRYING, Reason.FAILURE, columns=columns, retry_seconds=-9), make_entry(2)])
     [again, plain] = due(lot)
     record = Record("found", b"key", b"\xff", [("h", None)], 0, 4, RELAXED)

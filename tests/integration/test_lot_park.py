@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from cdc_relay.errors import AwayError
-from cdc_relay.model import ErrorClass, Failure, Headers
+from cdc_relay.model import ErrorClass, Failure, Headers, KeptColumn
 from cdc_relay.parking.entry import Entry, Outcome, Reason, Status
 from cdc_relay.parking.postgres_lot import PostgresLot
 from tests.fixtures.database import Database
@@ -122,10 +122,10 @@ def test_a_database_of_another_encoding_takes_every_record(ground: Ground) -> No
 
 
 def test_an_unroutable_row_keeps_its_columns(ground: Ground) -> None:
-    columns: list[tuple[str, int, bytes | None]] = [
-        ("id", 20, b"9007199254740993"),
-        ("x", 25, None),
-        ("b", 17, b"\xff"),
+    columns = [
+        KeptColumn("id", 20, b"9007199254740993"),
+        KeptColumn("x", 1114, None, type_modifier=3),
+        KeptColumn("b", 17, b"\xff"),
     ]
     ticket = make_ticket(1)._replace(topic="")
     lot = ground.open()

@@ -4,85 +4,27 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
-import psycopg
 import pytest
 
 from tests.fixtures.fix_kafka import KafkaBroker
-from tests.fixtures.fix_postgres import Database
-from tests.fixtures.fix_proxy import MakeProxy, TcpProxy
-from tests.fixtures.fix_relay import MakePipeline, Pipeline, RelayProcess
-from tests.fixtures.outbox import create_lot, insert_event
+from tests.fixtures.fix_proxy import MakeProxy
+from tests.fixtures.fix_relay import Pipeline
+from tests.fixtures.outbox import insert_event
 from tests.fixtures.parked import end_lsn, logged, parked, readiness, run_dlq, wait_for_parked, wait_for_status
 from tests.fixtures.process import wait_until
+from tests.integration.lot_trouble_rig import (
+    RAISE,
+    TABLE,
+    Ground,
+    hear_status_updates,
+    wait_confirmed,
+    wait_holding,
+    wait_streaming,
+)
 
 pytestmark = [pytest.mark.kafka, pytest.mark.real_kafka]
-
-TABLE = "cdc_relay.parked_records"
-GRANTS = """
-GRANT USAGE ON SCHEMA cdc_relay TO {role};
-GRANT SELECT ON cdc_relay.schema_version TO {role};
-GRANT SELECT, INSERT, UPDATE ON cdc_relay.parked_records, cdc_relay.runs TO {role}
-"""
-RAISE = """
-CREATE FUNCTION public.refuse() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN RAISE EXCEPTION 'could not extend file' USING ERRCODE = '{sqlstate}'; END $$;
-CREATE TRIGGER refuse BEFORE {event} ON cdc_relay.parked_records FOR EACH ROW {when} EXECUTE FUNCTION public.refuse()
-"""
-REPLY_TIME = """
-SELECT r.reply_time FROM pg_stat_replication r JOIN pg_replication_slots s ON s.active_pid = r.pid WHERE slot_name = %s
-"""
-
-
-@dataclass
-class Ground:
-    """A pipeline whose relay has a role of its own, and reaches its lot through a proxy."""
-
-    pipeline: Pipeline
-    proxy: TcpProxy
-    role: str = ""
-    locks: list[psycopg.Connection[Any]] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.role = self.database.create_role("LOGIN REPLICATION")
-        self.database.execute(GRANTS.format(role=self.role))
-
-    @property
-    def database(self) -> Database:
-        return self.pipeline.database
-
-    def start(self, **config: Any) -> RelayProcess:
-        lot = {"dsn": self.database.dsn(self.role, port=self.proxy.port)}
-        config["parking"] = {**lot, **config.get("parking", {})}
-        return self.pipeline.start_relay(dsn=self.database.dsn(self.role), **config)
-
-    def insert_bad(self, count: int = 1) -> list[str]:
-        with self.database.connect() as conn:
-            return [insert_event(conn, "not/allowed") for _ in range(count)]
-
-    def insert_good(self, count: int) -> list[str]:
-        with self.database.connect() as conn:
-            return [insert_event(conn, self.pipeline.aggregate_type) for _ in range(count)]
-
-    def delivered(self) -> list[str]:
-        return [json.loads(record.value() or b"")["id"] for record in self.pipeline.records()]
-
-    def lock(self) -> None:
-        conn = self.database.connect(autocommit=False)
-        conn.execute(f"LOCK TABLE {TABLE} IN ACCESS EXCLUSIVE MODE")
-        self.locks.append(conn)
-
-    def unlock(self) -> None:
-        self.locks.pop().close()
-
-    def cut(self) -> None:
-        self.proxy.refuse()
-        self.proxy.cut()
-
-    def sql(self, statement: str) -> None:
-        self.database.execute(statement.format(role=self.role))
 
 
 @pytest.fixture
@@ -137,33 +79,6 @@ TROUBLES = {
 @pytest.fixture(params=TROUBLES)
 def trouble(request: pytest.FixtureRequest) -> Trouble:
     return TROUBLES[request.param]
-
-
-def hear_status_updates(pipeline: Pipeline) -> None:
-    """Whatever the relay thought safe a moment ago, Postgres has heard it afterwards."""
-    replies: set[Any] = set()
-
-    def are_heard() -> bool:
-        replies.update(pipeline.database.execute(REPLY_TIME, [pipeline.slot]))
-        return len(replies) > 3
-
-    wait_until(are_heard, timeout=60, what="three status updates more")
-
-
-def wait_holding(relay: RelayProcess, reason: str) -> None:
-    def holds() -> bool:
-        said = readiness(relay)
-        return said["state"] == "holding" and reason in said["reason"]
-
-    wait_until(holds, timeout=90, what=f"it holds, for: {reason}")
-
-
-def wait_streaming(relay: RelayProcess) -> None:
-    wait_until(lambda: readiness(relay)["state"] == "streaming", timeout=90, what="it streams again")
-
-
-def wait_confirmed(ground: Ground, end: int) -> None:
-    wait_until(lambda: ground.pipeline.confirmed_lsn() >= end, timeout=90, what="the slot is confirmed to the end")
 
 
 def test_a_record_that_cannot_be_parked_is_not_confirmed_holds_nobody_else_and_is_parked_after_the_repair(
@@ -297,39 +212,6 @@ def test_a_record_published_from_the_lot_is_not_published_again_because_it_canno
     wait_for_status(ground.database, ["published"])
     wait_streaming(relay)
     assert ground.delivered() == ["large"]
-
-
-# --- another database
-
-
-def test_the_lot_may_be_in_another_database(make_pipeline: MakePipeline) -> None:
-    pipeline = make_pipeline(topic_config={"max.message.bytes": "1000"})
-    pipeline.database.execute("DROP SCHEMA cdc_relay CASCADE")
-    other = Database(pipeline.database.server)
-    try:
-        with other.connect() as conn:
-            create_lot(conn)
-        relay = pipeline.start_relay(
-            delivery={"retry": {"base": "500ms", "max": "500ms", "max_retries": 1000}}, parking={"dsn": other.dsn()}
-        )
-        event_id = pipeline.insert(payload=json.dumps({"pad": "x" * 5000}))
-        end = end_lsn(pipeline.database)
-        wait_until(lambda: pipeline.confirmed_lsn() >= end, timeout=60, what="the parked record is confirmed")
-        assert parked(other, "event_id, status") == [(event_id, "retrying")]
-        assert isinstance(pipeline.kafka, KafkaBroker)
-        pipeline.kafka.configure_topic(pipeline.topic, max_message_bytes="100000")
-        wait_for_status(other, ["published"])
-        assert len(pipeline.records()) == 1
-        assert relay.stop() == 0
-    finally:
-        other.drop()
-
-
-def test_errors_of_the_lot_s_connection_name_its_own_setting(pipeline: Pipeline) -> None:
-    nowhere = pipeline.database.dsn().replace(pipeline.database.name, "no_such_database")
-    relay = pipeline.start_relay("--no-wait", ready=False, parking={"dsn": nowhere})
-    assert relay.wait(60) == 3
-    assert "parking.dsn" in relay.stderr
 
 
 # --- at the start

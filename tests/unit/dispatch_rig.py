@@ -13,6 +13,8 @@ from cdc_relay.delivery.window import Window
 from cdc_relay.dispatch.dispatch import Dispatch, DispatchOptions
 from cdc_relay.model import Action, ErrorClass, Failure, Identity, Policy, Record, Retry, Scope, Unroutable
 from cdc_relay.parking.entry import Claim, Inventory
+from cdc_relay.routing.conditions import Exact
+from cdc_relay.routing.fields import Field
 from cdc_relay.routing.router import Outbox, Route, Router
 from cdc_relay.routing.templates import Template
 from cdc_relay.sinks.sink import Slip
@@ -35,7 +37,8 @@ OUTBOX = Outbox(
     *("public", "outbox", "public.outbox", "id", "aggregateid", "type", "payload"),
     schedule_column="due",
     routes=tuple(
-        Route(Template.parse(name), policy, (("aggregatetype", name.encode()),)) for name, policy in POLICIES.items()
+        Route(Template.parse(name), policy, ((Field("aggregatetype"), Exact(name.encode())),))
+        for name, policy in POLICIES.items()
     ),
 )
 HOLD_SECONDS = 5.0  # as Timing.hold

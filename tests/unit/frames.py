@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from struct import pack
 
-__all__ = ["begin", "commit", "insert", "keepalive", "relation", "xlog"]
+__all__ = ["begin", "commit", "insert", "keepalive", "message", "relation", "xlog"]
 
 EPOCH_US = 946_684_800_000_000
 OUTBOX_COLUMNS = ("id", "aggregatetype", "aggregateid", "type", "payload")
@@ -46,3 +46,10 @@ def insert(*values: bytes | None, relation_id: int = 1) -> bytes:
     for value in values:
         body += b"n" if value is None else b"t" + pack(">I", len(value)) + value
     return xlog(body)
+
+
+def message(
+    content: bytes, *, prefix: str = "outbox", lsn: int = 0, transactional: bool = True, sent_us: int = EPOCH_US
+) -> bytes:
+    head = b"M" + pack(">BQ", transactional, lsn) + prefix.encode() + b"\0"
+    return xlog(head + pack(">I", len(content)) + content, lsn=lsn, sent_us=sent_us)

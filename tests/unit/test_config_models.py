@@ -26,6 +26,8 @@ from cdc_relay.config import (
     retry_of,
 )
 from cdc_relay.model import Policy, Retry
+from cdc_relay.routing.conditions import Exact
+from cdc_relay.routing.fields import Field
 
 _DSN = "postgresql://relay:s3cret@db/orders"
 
@@ -167,7 +169,7 @@ def test_what_is_out_of_range_or_unknown_is_refused(section: type[BaseModel], va
 
 
 @pytest.mark.parametrize(
-    "topic", ["", ".", "..", "a b", "a/b", "a" * 250, "{", "a{}", "ä.{kind}", "{payload.id}", "{a b}"]
+    "topic", ["", ".", "..", "a b", "a/b", "a" * 250, "{", "a{}", "ä.{kind}", "{payload.}", "{a b}"]
 )
 def test_a_topic_that_no_row_could_make_legal_is_refused(topic: str) -> None:
     with pytest.raises(ValidationError):
@@ -181,8 +183,9 @@ def test_a_topic_is_shown_as_it_was_written(topic: str) -> None:
 
 def test_columns_of_routes_are_sql_identifiers() -> None:
     route = RouteConfig.model_validate({"topic": '{Kind}.{"Kind"}', "when": {"Kind": "", '"Region"': "7"}})
+    assert route.topic is not None
     assert route.topic.columns == ("kind", "Kind")
-    assert route.when == {"kind": "", "Region": "7"}
+    assert route.when == {Field("kind"): Exact(b""), Field("Region"): Exact(b"7")}
     assert route.model_dump(by_alias=True)["when"] == {"kind": "", '"Region"': "7"}
 
 

@@ -65,7 +65,16 @@ def test_everything_else_is_shown_in_the_spelling_of_the_file() -> None:
         {
             "table": 'public."Order.Outbox"',
             "columns": {"id": "id", "key": '"aggregateId"', "type": "type", "payload": "payload"},
-            "routes": [{"when": {}, "topic": "outbox.event.{aggregatetype}", "retry": {}}],
+            "routes": [
+                {
+                    "when": {},
+                    "drop": False,
+                    "topic": "outbox.event.{aggregatetype}",
+                    "headers": {},
+                    "envelope": "debezium",
+                    "retry": {},
+                }
+            ],
         }
     ]
     assert shown["delivery"] == {

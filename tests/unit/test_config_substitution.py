@@ -26,7 +26,9 @@ def _parse(text: str, *, folder: Path = Path(), **environment: str) -> RelayConf
 
 
 def _client_id(text: str, *, folder: Path = Path(), **environment: str) -> str:
-    return _parse(_FILE % ("x", text), folder=folder, **environment).sink.kafka["client.id"]
+    kafka = _parse(_FILE % ("x", text), folder=folder, **environment).sink.kafka
+    assert kafka is not None
+    return kafka["client.id"]
 
 
 def _problem(text: str, *, folder: Path = Path(), **environment: str) -> str:

@@ -19,20 +19,39 @@ from cdc_relay.config.units import (
 
 @pytest.mark.parametrize(
     ("text", "seconds"),
-    [("500ms", 0.5), ("30s", 30.0), ("1.5s", 1.5), ("5m", 300.0), ("1h", 3600.0), ("0s", 0.0), ("0.1s", 0.1)],
+    [
+        ("500ms", 0.5),
+        ("30s", 30.0),
+        ("1.5s", 1.5),
+        ("5m", 300.0),
+        ("1h", 3600.0),
+        ("0s", 0.0),
+        ("0.1s", 0.1),
+        ("7d", 604_800.0),
+    ],
 )
 def test_a_duration_is_read_in_its_unit(text: str, seconds: float) -> None:
     assert parse_duration(text) == seconds
 
 
-@pytest.mark.parametrize("text", ["30", "", "s", "-1s", "1 s", "1d", "1e3s", "٣s", "1s\n", True, None, ["1s"]])
+@pytest.mark.parametrize("text", ["30", "", "s", "-1s", "1 s", "1w", "1e3s", "٣s", "1s\n", True, None, ["1s"]])
 def test_a_duration_without_a_known_unit_is_refused(text: object) -> None:
     with pytest.raises(ValueError, match="expected a duration"):
         parse_duration(text)
 
 
 @pytest.mark.parametrize(
-    ("seconds", "text"), [(30.0, "30s"), (60.0, "60s"), (300.0, "5m"), (3600.0, "1h"), (0.5, "500ms"), (90.0, "90s")]
+    ("seconds", "text"),
+    [
+        (30.0, "30s"),
+        (60.0, "60s"),
+        (300.0, "5m"),
+        (3600.0, "1h"),
+        (0.5, "500ms"),
+        (90.0, "90s"),
+        (86_400.0, "24h"),
+        (604_800.0, "7d"),
+    ],
 )
 def test_a_duration_is_shown_as_people_write_it(seconds: float, text: str) -> None:
     assert format_duration(seconds) == text

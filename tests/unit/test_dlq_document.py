@@ -23,7 +23,9 @@ BYTES = st.none() | st.binary() | STORED.map(str.encode)
 NAMED = st.fixed_dictionaries({"name": STORED, "value": st.none() | STORED}) | st.fixed_dictionaries(
     {"name": STORED, "base64": st.binary().map(lambda data: base64.b64encode(data).decode())}
 )
-COLUMNS = st.lists(NAMED.flatmap(lambda part: st.just({**part, "type": 25})), max_size=3)
+COLUMNS = st.lists(
+    NAMED.flatmap(lambda part: st.just({**part, "type": 25})), max_size=3, unique_by=lambda part: str(part["name"])
+)
 
 
 @given(BYTES, BYTES, st.lists(NAMED, max_size=3))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import KafkaError
 
-from cdc_relay.cli.failure_reference import reference
+from cdc_relay.cli.failure_reference import EXAMPLES, reference
 from cdc_relay.delivery.failures import (
     CRASH,
     NOT_ACKNOWLEDGED,
@@ -19,6 +19,7 @@ from cdc_relay.delivery.failures import (
     judge,
 )
 from cdc_relay.model import Action, ErrorClass, Scope
+from cdc_relay.routing import refusals
 
 OUR_OWN = {CRASH, NOT_ACKNOWLEDGED, QUEUE_TOO_SMALL, TOO_LARGE_FOR_PRODUCER}
 DECIDED = Counter(code for row in TABLE for code in row.codes)
@@ -116,6 +117,10 @@ def test_a_verdict_on_a_batch_of_one_is_a_verdict_on_the_record(code: str) -> No
 @pytest.mark.parametrize("code", ["UNKNOWN_TOPIC_OR_PART", "_TRANSPORT", "_FATAL"])
 def test_to_be_alone_changes_nothing_for_a_wider_failure(code: str) -> None:
     assert judge(code, "why", was_alone=True) == judge(code, "why")
+
+
+def test_every_refusal_of_routing_is_in_the_docs() -> None:
+    assert len({each.code for each in EXAMPLES}) == len(EXAMPLES) == len(refusals.__all__)
 
 
 def test_the_table_in_docs_is_this_one() -> None:

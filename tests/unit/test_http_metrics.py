@@ -22,6 +22,7 @@ def filled_stats() -> Stats:
     stats = Stats()
     stats.published_count, stats.published_bytes, stats.transaction_count = 10, 2_000, 4
     stats.ignored_count, stats.reconnect_count = 3, 2
+    stats.change_count, stats.dropped_count = 8, 12
     stats.open_record_count, stats.open_bytes, stats.slot_lag_bytes = 5, 500, 4_096
     stats.parked_count, stats.republished_count, stats.dead_count = 9, 6, 1
     stats.closed_topics = ("orders", "bills")
@@ -37,6 +38,8 @@ def test_every_number_of_stats_is_exposed_under_its_name() -> None:
         "outbox_published_bytes_total": 2_000,
         "outbox_transactions_total": 4,
         "outbox_ignored_changes_total": 3,
+        "outbox_foreign_changes_total": 8,
+        "outbox_dropped_total": 12,
         "outbox_reconnects_total": 2,
         "outbox_in_flight_records": 5,
         "outbox_in_flight_bytes": 500,

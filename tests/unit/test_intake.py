@@ -1,4 +1,4 @@
-"""What one stream brings, frame by frame."""
+"""What one stream brings, frame by frame. Logical messages: test_intake_messages.py."""
 
 from __future__ import annotations
 
@@ -6,23 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from cdc_relay.delivery.intake import Intake, Routed
+from cdc_relay.delivery.intake import Intake
 from cdc_relay.delivery.window import Window
-from cdc_relay.errors import DecodeError, LedgerError
-from cdc_relay.model import Record, Scheduled, Ticket, Unroutable
-from cdc_relay.routing.router import Outbox, Router
+from cdc_relay.errors import DecodeError
+from cdc_relay.model import Policy, Record, Scheduled, Unroutable
+from cdc_relay.routing.router import Route, Router
+from cdc_relay.routing.templates import Template
 from tests.unit import frames
-
-OUTBOX = Outbox("public", "outbox", "public.outbox", "id", "aggregateid", "type", "payload")
-ROW = (b"e1", b"order", b"k1", b"Placed", b'{"n": 1.10}')
-
-
-def make_intake(outbox: Outbox = OUTBOX) -> Intake:
-    return Intake(Router([outbox], now_us=lambda: 0), Window(record_limit=10, byte_limit=1000))
-
-
-def feed(intake: Intake, *stream: bytes) -> list[tuple[Routed, Ticket]]:
-    return [outcome for frame in stream if (outcome := intake.take(frame)) is not None]
+from tests.unit.intake_rig import OUTBOX, ROW, feed, make_intake
 
 
 def test_an_insert_becomes_the_default_route_s_record() -> None:
@@ -161,8 +152,18 @@ def test_what_the_protocol_does_not_allow_is_a_decode_error(stream: list[bytes])
 
 def test_a_change_outside_a_transaction_is_refused() -> None:
     intake = make_intake()
-    with pytest.raises(LedgerError):
+    with pytest.raises(DecodeError, match="outside a transaction"):
         feed(intake, frames.begin(90), frames.relation(), frames.commit(100), frames.insert(*ROW))
+
+
+# --- what is never published
+
+
+def test_a_row_that_a_route_drops_is_settled_and_counted() -> None:
+    drop = Route(Template(("",)), Policy("drop"), drop=True)
+    intake = make_intake(replace(OUTBOX, routes=(drop,)))
+    assert feed(intake, frames.begin(90), frames.relation(), frames.insert(*ROW), frames.commit(100)) == []
+    assert (intake.dropped_count, intake.ledger.safe_lsn, intake.window.record_count) == (1, 100, 0)
 
 
 # --- what the lot has

@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cdc_relay.model import KeptColumn
 from cdc_relay.parking.values import as_columns, as_headers, as_text, read_columns, read_headers
 
 anything = st.one_of(st.none(), st.binary(), st.text().map(str.encode))
@@ -16,8 +17,11 @@ def test_headers_come_back(headers: list[tuple[str, bytes | None]]) -> None:
     assert read_headers(as_headers(headers)[1:]) == headers
 
 
-@given(st.lists(st.tuples(names, st.integers(0, 2**32 - 1), anything)), st.booleans())
-def test_columns_come_back(columns: list[tuple[str, int, bytes | None]], is_utf8: bool) -> None:
+@given(
+    st.lists(st.builds(KeptColumn, names, st.integers(0, 2**32 - 1), anything, st.integers(-1, 2**31 - 1))),
+    st.booleans(),
+)
+def test_columns_come_back(columns: list[KeptColumn], is_utf8: bool) -> None:
     assert read_columns(as_columns(columns, is_utf8=is_utf8)) == columns
 
 

@@ -27,6 +27,23 @@ def test_every_moment_is_read_to_the_microsecond(moment: datetime) -> None:
     assert parse_due(printed(moment).encode()) == due
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2024-05-01T12:00:00Z",
+        "2024-05-01 12:00:00Z",
+        "2024-05-01T14:00:00+02:00",
+        "2024-05-01 14:00:00+02",
+        "2024-05-01T06:30:00-0530",
+        "2024-05-01T12:00:00.000000999Z",
+    ],
+)
+def test_a_time_of_a_json_message_may_have_any_zone(text: str) -> None:
+    due = parse_due(text.encode())
+    assert due is not None
+    assert (due.at_us, due.text) == (1_714_564_800_000_000, text)
+
+
 def test_years_beyond_those_of_python_are_read() -> None:
     """Reference values: extract(epoch from …) of Postgres."""
     last, first = parse_due(b"294276-12-31 23:59:59+00"), parse_due(b"4713-01-01 00:00:00+00 BC")
@@ -53,14 +70,10 @@ def test_a_moment_before_christ_gets_its_zone_before_the_era() -> None:
         "infinity",
         "-infinity",
         "2024-05-01",
-        "2024-05-01T12:00:00+00",
-        "2024-05-01 12:00:00+02",
-        "2024-05-01 12:00:00Z",
         "2024-02-30 12:00:00+00",
         "2023-02-29 12:00:00+00",
         "2024-05-01 24:00:00+00",
         "2024-05-01 12:00:60+00",
-        "2024-05-01 12:00:00.1234567+00",
         "0000-01-01 00:00:00+00",
         "294277-01-01 00:00:00+00",
         "9999-01-01 00:00:00+00 BC",
@@ -69,7 +82,7 @@ def test_a_moment_before_christ_gets_its_zone_before_the_era() -> None:
         "٢٠٢٤-05-01 12:00:00+00",
     ],
 )
-def test_what_postgres_would_not_print_is_no_point_in_time(text: str) -> None:
+def test_what_is_neither_postgres_nor_iso_8601_is_no_point_in_time(text: str) -> None:
     assert parse_due(text.encode()) is None
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from psycopg.conninfo import conninfo_to_dict
 
 from cdc_relay.config import RelayConfig
 from cdc_relay.model import Policy, Retry
+from cdc_relay.routing.conditions import Exact
+from cdc_relay.routing.fields import Field
 from cdc_relay.routing.router import DEFAULT_ROUTE, Outbox
 from cdc_relay.target import conninfo_of, parking_conninfo_of, policies_of, wanted_of
 
@@ -52,8 +55,17 @@ def test_the_source_s_password_is_not_sent_elsewhere() -> None:
 
 def test_an_outbox_without_routes_has_the_default_one() -> None:
     [outbox] = wanted_of(make_config()).outboxes
-    assert outbox == Outbox("public", "outbox", "public.outbox", "id", "aggregateid", "type", "payload")
+    expected = Outbox("public", "outbox", "public.outbox", "id", "aggregateid", "type", "payload")
+    assert replace(outbox, places=()) == expected
     assert outbox.routes == (DEFAULT_ROUTE,)
+
+
+def test_an_outbox_knows_where_the_file_asks_for_its_columns() -> None:
+    routes = [{"topic": "a.{region}", "key": "{region}-{shop}", "when": {"kind": "x"}}, {"topic": "b"}]
+    [outbox] = wanted_of(make_config({"table": "outbox", "routes": routes})).outboxes
+    places = dict(outbox.places)
+    assert (places["id"], places["kind"]) == ("outboxes[0].columns.id", "outboxes[0].routes[0].when")
+    assert (places["region"], places["shop"]) == ("outboxes[0].routes[0].topic", "outboxes[0].routes[0].key")
 
 
 def test_the_default_route_has_delivery_s_policy() -> None:
@@ -70,7 +82,7 @@ def test_columns_and_routes_are_those_of_the_file() -> None:
     [outbox] = wanted_of(make_config({"table": "outbox", "columns": mapped, "routes": routes})).outboxes
     assert (outbox.correlation_column, outbox.tenant_column, outbox.schedule_column) == ("trace", "Tenant", "due")
     assert outbox.columns[4:] == ("trace", "Tenant", "due", "kind", "region")
-    assert outbox.routes[0].when == (("kind", b"order"),)
+    assert outbox.routes[0].when == ((Field("kind"), Exact(b"order")),)
 
 
 # --- names of routes

@@ -21,7 +21,7 @@ CREATE TABLE IF NOT EXISTS cdc_relay.parked_records (
     headers         jsonb       NOT NULL DEFAULT '[]', -- in order: {"name", "value" (text or null) or "base64"}
     partition       integer,                           -- NULL: the partitioner decides
     record_time     timestamptz NOT NULL,              -- the record's timestamp
-    columns         json,                              -- of an unroutable row: [{"name", "type" (oid), "value"}]
+    columns         json,                              -- of an unroutable row: [{"name", "type" (oid), "modifier", "value"}]
     strict          boolean     NOT NULL,              -- later records of its key wait for it
     hold_dead       boolean     NOT NULL,              -- also when it is dead
     size_bytes      bigint      NOT NULL,

@@ -1,0 +1,1 @@
+"""What each envelope makes of one corpus of rows, byte for byte. `python -m tests.golden` writes the files again."""
