@@ -1,6 +1,6 @@
 """The relay's life: wait for what is away, stream until something ends it, recover, stop cleanly.
 
-The loop itself is session.py; here is what happens between two sessions. Concrete classes come from wiring.
+The loop itself is session/; here is what happens between two sessions. Concrete classes come from wiring.
 """
 
 from __future__ import annotations
@@ -25,7 +25,10 @@ from cdc_relay.errors import (
 from cdc_relay.helper import Helper
 from cdc_relay.parking.entry import Inventory
 from cdc_relay.parking.lot import Lot
-from cdc_relay.session import CheckResult, End, Session, Stream, Timing
+from cdc_relay.session.session import End, Session
+from cdc_relay.session.stream import Stream
+from cdc_relay.session.timing import Timing
+from cdc_relay.session.watch import CheckResult
 from cdc_relay.sinks.sink import Sink
 from cdc_relay.stats import State, Stats
 from cdc_relay.stop import Stop

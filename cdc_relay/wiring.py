@@ -21,7 +21,9 @@ from cdc_relay.parking.entry import Claim, Inventory
 from cdc_relay.parking.postgres_lot import PostgresLot
 from cdc_relay.relay import Relay
 from cdc_relay.routing.router import Router
-from cdc_relay.session import Session, Stream, Timing
+from cdc_relay.session.session import Session
+from cdc_relay.session.stream import Stream
+from cdc_relay.session.timing import Timing
 from cdc_relay.sinks.kafka import KafkaSink
 from cdc_relay.sinks.line_output import open_stdout
 from cdc_relay.sinks.log import LogSink

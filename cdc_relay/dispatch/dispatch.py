@@ -9,12 +9,13 @@ from functools import partial
 from typing import Any
 
 from cdc_relay.delivery.intake import Intake
+from cdc_relay.delivery.outcome import Outcome
 from cdc_relay.dispatch.caution import Caution, Notebook, Quarantine
 from cdc_relay.dispatch.entrance import Entrance
 from cdc_relay.dispatch.feed import Feed
 from cdc_relay.dispatch.outages import Outages
 from cdc_relay.dispatch.publisher import Publisher, RouteAgain
-from cdc_relay.model import Transaction
+from cdc_relay.model import Record, Transaction
 from cdc_relay.parking.entry import Inventory
 from cdc_relay.parking.lot import Lot
 from cdc_relay.sinks.sink import Sink, TopicLimits
@@ -150,6 +151,14 @@ class Dispatch:
     def _has_room(self) -> bool:
         """A window that is full of records on their way into the lot must not keep the lot from getting emptier."""
         return not self._intake.window.is_full or not self.publisher.out
+
+    def hand_over(self, outcome: Outcome) -> None:
+        """What was read; a loop that reads many takes the publisher's way itself."""
+        routed, ticket = outcome
+        if isinstance(routed, Record):
+            self.publisher.offer(routed, ticket)
+        else:
+            self.entrance.set_aside(routed, ticket)
 
     def tend(self, now: float, *, may_claim: bool) -> None:
         """Once a turn, after the reports."""

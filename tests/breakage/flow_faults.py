@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.breakage.fault import Fault
 from tests.breakage.places import (
     BROKER_OUTAGES,
+    DRAIN,
     ENTRANCE,
     FEED,
     HELD_PROMISES,
@@ -14,6 +15,7 @@ from tests.breakage.places import (
     PARKED_BATCHES,
     POSTGRES_OUTAGES,
     PUBLISHER,
+    PULSE,
     SESSION,
     STRICT,
     UNIT_FEED,
@@ -32,8 +34,8 @@ FLOW_FAULTS = (
     Fault(
         promise=5,
         title="a status update is sent only when Postgres asks",
-        file=SESSION,
-        old=" or now >= self._status_at:",
+        file=PULSE,
+        old=" or now >= self.due_at:",
         new=":",
         tests=(
             f"{UNIT_SESSION}test_status_updates_run_on_a_clock_with_a_full_window",
@@ -43,9 +45,9 @@ FLOW_FAULTS = (
     Fault(
         promise=5,
         title="no status update is sent while the window is full",
-        file=SESSION,
-        old=" or now >= self._status_at:",
-        new=" or (now >= self._status_at and not self._intake.window.is_full):",
+        file=PULSE,
+        old=" or now >= self.due_at:",
+        new=" or (now >= self.due_at and not self._intake.window.is_full):",
         tests=(
             f"{UNIT_SESSION}test_status_updates_run_on_a_clock_with_a_full_window",
             f"{HELD_PROMISES}test_postgres_hears_from_a_relay_with_a_full_window_and_keeps_it",
@@ -62,9 +64,9 @@ FLOW_FAULTS = (
     Fault(
         promise=5,
         title="no status update is sent while draining",
-        file=SESSION,
-        old="        self._tend_dispatch(now, may_claim=False)\n        self._report_if_due(now)\n",
-        new="        self._tend_dispatch(now, may_claim=False)\n",
+        file=DRAIN,
+        old="        self._pulse.report_if_due(now)\n",
+        new="",
         tests=(f"{UNIT_PROMISES}test_postgres_hears_from_us_while_we_drain",),
     ),
     # --- 6: memory is bounded by a window

@@ -11,7 +11,7 @@ from tests.breakage.places import (
     ON_SERVERS,
     OUTLET,
     PRODUCERS,
-    SESSION,
+    PULSE,
     SLOT,
     STATUS_UPDATES,
     UNIT_LEDGER,
@@ -89,7 +89,7 @@ POSITION_FAULTS = (
     Fault(
         promise=3,
         title="what was received is confirmed, settled or not",
-        file=SESSION,
+        file=PULSE,
         old="flush_lsn = ledger.report()",
         new="flush_lsn = ledger.received_lsn",
         tests=(

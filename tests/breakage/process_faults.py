@@ -9,6 +9,7 @@ from tests.breakage.places import (
     CUT_LINES,
     INTAKE,
     ON_SERVERS,
+    PARTING,
     PREFLIGHT,
     RELAY,
     SESSION,
@@ -33,9 +34,9 @@ PROCESS_FAULTS = (
     Fault(
         promise=10,
         title="the line is closed without waiting until Postgres has heard the last confirmation",
-        file=SESSION,
+        file=PARTING,
         old="        self._shake_hands(self._clock() + _HANDSHAKE_SECONDS)\n",
-        new="        self._report(reply_requested=False)\n",
+        new="        self._pulse.report(reply_requested=False)\n",
         tests=(
             f"{UNIT_SESSION}test_parting_drains_confirms_and_hears_it",
             f"{ON_SERVERS}test_a_stop_in_the_middle_of_a_backlog_confirms_what_was_delivered",
@@ -45,8 +46,8 @@ PROCESS_FAULTS = (
         promise=10,
         title="new records are handed out while draining",
         file=SESSION,
-        old="    def _drain_turn(self) -> None:\n",
-        new="    def _drain_turn(self) -> None:\n        self._gulp()\n",
+        old="        return self._parting.part(",
+        new="        self._gulp()\n        return self._parting.part(",
         tests=(f"{UNIT_SESSION}test_parting_drains_confirms_and_hears_it",),
     ),
     Fault(
@@ -217,7 +218,7 @@ PROCESS_FAULTS = (
         promise=16,
         title="a silent line is not noticed",
         file=SESSION,
-        old="        self._notice_silence(now)\n",
+        old="        self._pulse.notice_silence(now)\n",
         new="",
         tests=(
             f"{UNIT_SESSION}test_a_silent_line_is_taken_for_dead_but_asked_first",

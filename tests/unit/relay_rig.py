@@ -13,7 +13,9 @@ from cdc_relay.helper import Helper
 from cdc_relay.model import Identity
 from cdc_relay.parking.entry import Inventory
 from cdc_relay.relay import Relay
-from cdc_relay.session import End, Session, Stream, Timing
+from cdc_relay.session.session import End, Session
+from cdc_relay.session.stream import Stream
+from cdc_relay.session.timing import Timing
 from cdc_relay.sinks.sink import Reports
 from cdc_relay.stats import State, Stats
 from cdc_relay.stop import Stop

@@ -11,7 +11,8 @@ from cdc_relay.dispatch.dispatch import Dispatch, DispatchOptions
 from cdc_relay.model import Unroutable
 from cdc_relay.parking.entry import Claim, Inventory
 from cdc_relay.routing.router import Outbox, Router
-from cdc_relay.session import End, Session, Timing
+from cdc_relay.session.session import End, Session
+from cdc_relay.session.timing import Timing
 from cdc_relay.stats import Stats
 from cdc_relay.stop import Stop
 from tests.unit import frames

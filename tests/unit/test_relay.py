@@ -9,7 +9,7 @@ import pytest
 
 from cdc_relay import relay as relay_module
 from cdc_relay.errors import AwayError, DecodeError, DrainError, RefusedError, RelayError, SinkError, SourceError
-from cdc_relay.session import End
+from cdc_relay.session.session import End
 from cdc_relay.stats import State
 from tests.unit.relay_rig import CLOSING, END, OPENING, STOPPING, FakeTime, Rig, T
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cdc_relay.errors import AwayError, DecodeError, RefusedError, SourceError
-from cdc_relay.session import End
+from cdc_relay.session.session import End
 from cdc_relay.stats import State
 from tests.unit import frames
 from tests.unit.fakes import FakeCheckup

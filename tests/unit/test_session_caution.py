@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from cdc_relay.delivery.failures import CRASH
 from cdc_relay.model import Record
 from cdc_relay.parking.entry import Entry, Reason, Status
-from cdc_relay.session import End
+from cdc_relay.session.session import End
 from cdc_relay.sinks.sink import Slip
 from tests.unit import frames
 from tests.unit.dispatch_rig import MISSING

@@ -1,0 +1,70 @@
+"""Whether the session gets on: when something was last settled, whether that is long ago, and what others see of it."""
+
+from __future__ import annotations
+
+import structlog
+
+from cdc_relay.delivery.intake import Intake
+from cdc_relay.dispatch.dispatch import Dispatch
+from cdc_relay.session.timing import Timing
+from cdc_relay.sinks.sink import Sink
+from cdc_relay.stats import State, Stats
+
+__all__ = ["Progress"]
+
+log = structlog.get_logger()
+
+
+class Progress:
+    def __init__(
+        self, intake: Intake, dispatch: Dispatch, sink: Sink, *, stats: Stats, timing: Timing, now: float
+    ) -> None:
+        self._intake = intake
+        self._dispatch = dispatch
+        self._sink = sink
+        self._stats = stats
+        self._timing = timing
+        self._settled_at = now
+
+    def is_holding(self, now: float) -> bool:
+        return now - self._settled_at > self._timing.hold
+
+    def is_stuck(self, now: float) -> bool:
+        """So long, and with a full window, that the line had better be closed."""
+        return self._intake.window.is_full and now - self._settled_at >= self._timing.release
+
+    def update(self) -> None:
+        """After the dispatch was tended."""
+        self._settled_at = max(self._settled_at, self._dispatch.settled_at)
+
+    def count(self, now: float) -> None:
+        stats, window = self._stats, self._intake.window
+        stats.last_turn_at = now
+        stats.open_record_count, stats.open_bytes = window.record_count, window.byte_count
+
+    def observe(self, now: float) -> None:
+        self.count(now)
+        self._count_read()
+        stats = self._stats
+        stats.sink_error = self._sink.error
+        if not self._intake.window.record_count:
+            self._settled_at = now
+        stats.last_settled_at = self._settled_at
+        if self._dispatch.trouble:
+            self._enter(State.HOLDING, f"the lot: {self._dispatch.trouble}")
+        elif self.is_holding(now):
+            self._enter(State.HOLDING, self._sink.error or "the broker acknowledges nothing")
+        else:
+            self._enter(State.STREAMING)
+
+    def _count_read(self) -> None:
+        stats, intake = self._stats, self._intake
+        stats.transaction_count += intake.transaction_count
+        stats.ignored_count += intake.ignored_count
+        stats.change_count += intake.change_count
+        stats.dropped_count += intake.dropped_count
+        intake.transaction_count = intake.ignored_count = intake.change_count = intake.dropped_count = 0
+
+    def _enter(self, state: State, reason: str = "") -> None:
+        if self._stats.enter(state, reason):
+            log.info("state", state=str(state), reason=reason or None)
