@@ -155,6 +155,11 @@ class Ticket(NamedTuple):
         """The order of the stream."""
         return self.transaction.commit_lsn, self.ordinal
 
+    @property
+    def keeps_order(self) -> bool:
+        """The rest of its key waits while it is out."""
+        return self.policy.strict
+
     def __str__(self) -> str:
         event_id = self.event[0] if self.event else None
         shown = "NULL" if event_id is None else event_id.decode("utf-8", "replace")

@@ -8,15 +8,24 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from cdc_relay.delivery.gates import Lanes
 from cdc_relay.delivery.intake import Intake
 from cdc_relay.delivery.outcome import Outcome
 from cdc_relay.dispatch.caution import Caution, Notebook, Quarantine
+from cdc_relay.dispatch.claims import Claims
+from cdc_relay.dispatch.culprits import Culprits
+from cdc_relay.dispatch.detours import Detours, Parcel
 from cdc_relay.dispatch.entrance import Entrance
 from cdc_relay.dispatch.feed import Feed
 from cdc_relay.dispatch.outages import Outages
-from cdc_relay.dispatch.publisher import Publisher, RouteAgain
+from cdc_relay.dispatch.publisher import Publisher
+from cdc_relay.dispatch.republisher import Republisher, RouteAgain
+from cdc_relay.dispatch.returns import Returns
+from cdc_relay.dispatch.strict_keys import StrictKeys
+from cdc_relay.dispatch.traffic import Traffic
+from cdc_relay.dispatch.verdicts import Verdicts
 from cdc_relay.model import Record, Transaction
-from cdc_relay.parking.entry import Inventory
+from cdc_relay.parking.entry import Inventory, Mark
 from cdc_relay.parking.lot import Lot
 from cdc_relay.sinks.sink import Sink, TopicLimits
 from cdc_relay.stats import Stats
@@ -52,40 +61,63 @@ class Dispatch:
         self._sink = sink
         self._submit = submit
         self._limits: Future[dict[str, TopicLimits]] | None = None
-        self._build_outlets(lot, route_again)
+        self._build_outlets(lot)
+        self._build_ways(route_again)
         self._build_caution(lot, inventory)
-        self._build_returns(lot, options)
+        self._build_tracks(lot, options)
         self._connect()
         self._adopt(inventory, now)
-        self.publisher.learn(sink.fixed_limits)
+        self.traffic.learn(sink.fixed_limits)
 
-    def _build_outlets(self, lot: Lot, route_again: RouteAgain) -> None:
-        """To the sink, and into the lot."""
+    def _build_outlets(self, lot: Lot) -> None:
+        """To the sink, into the lot, and what knows of the ways between them."""
         submit, intake, stats = self._submit, self._intake, self._stats
+        self._culprits = Culprits()
+        self.traffic = Traffic(self._sink, self._culprits)
+        self.lanes: Lanes[Parcel] = Lanes()
         self.entrance = Entrance(intake, park=lambda entries: submit(partial(lot.park, entries)), stats=stats)
-        self.publisher = Publisher(
-            intake,
-            self._sink,
-            self.entrance,
-            mark=lambda marks: submit(partial(lot.mark, marks)),
-            route_again=route_again,
-            stats=stats,
+        self.claims = Claims(intake.window, mark=lambda marks: submit(partial(lot.mark, marks)), stats=stats)
+        self._detours = Detours(
+            self.entrance, self.traffic, claims=self.claims, culprits=self._culprits, lanes=self.lanes
+        )
+        self._keys = StrictKeys(self.lanes, self.entrance, claims=self.claims, detours=self._detours)
+
+    def _build_ways(self, route_again: RouteAgain) -> None:
+        """Out to the sink and back."""
+        traffic, claims, culprits = self.traffic, self.claims, self._culprits
+        detours, keys = self._detours, self._keys
+        self.publisher = Publisher(self.entrance, traffic, culprits=culprits, detours=detours, keys=keys)
+        self._verdicts = Verdicts(self.entrance, traffic, claims=claims, culprits=culprits, detours=detours, keys=keys)
+        self._republisher = Republisher(
+            traffic, claims, detours=detours, keys=keys, verdicts=self._verdicts, route_again=route_again
+        )
+        self.returns = Returns(
+            self._intake,
+            traffic,
+            claims=claims,
+            culprits=culprits,
+            detours=detours,
+            keys=keys,
+            verdicts=self._verdicts,
+            stats=self._stats,
         )
 
     def _build_caution(self, lot: Lot, inventory: Inventory) -> None:
-        submit, publisher = self._submit, self.publisher
+        submit, republisher = self._submit, self._republisher
         notebook = Notebook(
             inventory.suspects,
             open_note=lambda identity: submit(partial(lot.open_note, identity)),
             close_note=lambda: submit(lot.close_note),
         )
         self.caution = Caution(inventory, notebook, budget=self._intake.window.record_limit)
-        self._quarantine = Quarantine(notebook, offer=publisher.offer_claim, condemn=publisher.condemn)
+        self._quarantine = Quarantine(notebook, offer=republisher.offer, condemn=republisher.condemn)
 
-    def _build_returns(self, lot: Lot, options: DispatchOptions) -> None:
+    def _build_tracks(self, lot: Lot, options: DispatchOptions) -> None:
         """Back from the lot, and back from an outage."""
         self.feed = Feed(
-            self.publisher,
+            self._republisher,
+            self.traffic,
+            self.lanes,
             self.entrance,
             self._quarantine,
             self._intake,
@@ -95,8 +127,10 @@ class Dispatch:
             copies_dead=options.copies_dead,
         )
         self.outages = Outages(
-            self.publisher,
+            self.traffic,
+            self._detours,
             self.entrance,
+            take_back=self.returns.take_back,
             probe=lambda topic: self._submit(partial(self._sink.probe_topic, topic)),
             drain=self.feed.drain,
             patience_seconds=options.partial_outage_seconds,
@@ -105,13 +139,17 @@ class Dispatch:
     def _connect(self) -> None:
         """Each tells the others what concerns them."""
         self.feed.outages = self.outages
-        self.publisher.close_topic = self.outages.close
-        self.publisher.on_lane_free = self.feed.follow
-        self.publisher.on_marked = self.feed.on_marked
+        self._verdicts.close_topic = self.outages.close
+        self._keys.on_lane_free = self.feed.follow
+        self.claims.on_marked = self._on_marked
         self.entrance.on_due = self.feed.expect
 
+    def _on_marked(self, mark: Mark) -> None:
+        self._keys.on_marked(mark)
+        self.feed.on_marked(mark)
+
     def _adopt(self, inventory: Inventory, now: float) -> None:
-        self.publisher.now = self.entrance.now = self.outages.oldest_since = now
+        self.traffic.now = self.entrance.now = self.outages.oldest_since = now
         self.outages.adopt(inventory.survey.waiting_topics, now)
         self.feed.adopt(inventory.survey, now)
 
@@ -122,12 +160,12 @@ class Dispatch:
 
     @property
     def is_waiting_for_broker(self) -> bool:
-        return bool(self.publisher.out)
+        return bool(self.traffic.out)
 
     @property
     def settled_at(self) -> float:
         """When something was last acknowledged or parked."""
-        return max(self.publisher.delivered_at, self.entrance.parked_at)
+        return max(self.traffic.delivered_at, self.entrance.parked_at)
 
     @property
     def due_at(self) -> float | None:
@@ -136,21 +174,22 @@ class Dispatch:
     @property
     def trouble(self) -> str:
         """Why the lot cannot be written or read now."""
-        return self.entrance.parks.trouble or self.publisher.marks.trouble or self.feed.trouble
+        return self.entrance.parks.trouble or self.claims.marks.trouble or self.feed.trouble
 
     @property
     def is_idle(self) -> bool:
-        return self.publisher.is_idle
+        """Nothing is on its way to or from the lot."""
+        return self.entrance.parks.is_idle and self.claims.is_idle
 
     @property
     def unwritten_count(self) -> int:
         """Published from the lot and not yet written down so: they would be published again."""
-        return self.publisher.marks.unwritten_count
+        return self.claims.marks.unwritten_count
 
     @property
     def _has_room(self) -> bool:
         """A window that is full of records on their way into the lot must not keep the lot from getting emptier."""
-        return not self._intake.window.is_full or not self.publisher.out
+        return not self._intake.window.is_full or not self.traffic.out
 
     def hand_over(self, outcome: Outcome) -> None:
         """What was read; a loop that reads many takes the publisher's way itself."""
@@ -167,7 +206,9 @@ class Dispatch:
         # In both cases nothing is read meanwhile, so that is a window's worth at most.
         self.entrance.insists = self.feed.is_finishing or self.caution.is_on
         self.entrance.tend(now)
-        self.publisher.tend(now)
+        self.traffic.now = now
+        self._detours.tend(now)
+        self.claims.marks.tend(now)
         self.outages.tend(now)
         self.feed.tend(now, may_claim=may_claim and not self.caution.is_on and self._has_room)
         self._quarantine.tend(now)
@@ -176,13 +217,13 @@ class Dispatch:
 
     def _tend_limits(self) -> None:
         """What new topics refuse, before they do: a refused batch makes the whole producer pause."""
-        publisher = self.publisher
-        if self._limits is None and publisher.new_topics:
-            topics, publisher.new_topics = publisher.new_topics, []
+        traffic = self.traffic
+        if self._limits is None and traffic.new_topics:
+            topics, traffic.new_topics = traffic.new_topics, []
             self._limits = self._submit(partial(self._sink.read_limits, topics))
         elif self._limits is not None and self._limits.done():
             future, self._limits = self._limits, None
-            publisher.learn(future.result())
+            traffic.learn(future.result())
 
     def _watch_oldest(self, now: float) -> None:
         oldest = self._intake.ledger.oldest

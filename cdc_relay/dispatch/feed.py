@@ -17,12 +17,14 @@ from typing import Any
 
 import structlog
 
-from cdc_relay.delivery.gates import Gate
+from cdc_relay.delivery.gates import Gate, Lanes
 from cdc_relay.delivery.intake import Intake
 from cdc_relay.dispatch.caution import Quarantine
+from cdc_relay.dispatch.detours import Parcel
 from cdc_relay.dispatch.entrance import Entrance
 from cdc_relay.dispatch.outages import ClosedTopic, Outages, Phase
-from cdc_relay.dispatch.publisher import Publisher
+from cdc_relay.dispatch.republisher import Republisher
+from cdc_relay.dispatch.traffic import Traffic
 from cdc_relay.errors import AwayError
 from cdc_relay.parking.entry import Claim, Entry, KeyScope, Mark, Outcome, Status, Survey
 from cdc_relay.parking.lot import Lot
@@ -65,7 +67,9 @@ class _Track:
 class Feed:
     def __init__(
         self,
-        publisher: Publisher,
+        republisher: Republisher,
+        traffic: Traffic,
+        lanes: Lanes[Parcel],
         entrance: Entrance,
         quarantine: Quarantine,
         intake: Intake,
@@ -79,7 +83,9 @@ class Feed:
         self.trouble = ""
         self.due_at: float | None = None  # on the loop's clock
         self.outages: Outages | None = None  # set by dispatch: the two know each other
-        self._publisher = publisher
+        self._republisher = republisher
+        self._traffic = traffic
+        self._lanes = lanes
         self._entrance = entrance
         self._quarantine = quarantine
         self._intake = intake
@@ -132,12 +138,12 @@ class Feed:
         seconds = entry.retry_seconds or 0.0
         if entry.scheduled_at is not None:
             seconds = _read_time(entry.scheduled_at) - self._wall_clock()
-        self._expect_at(self._publisher.now + max(0.0, seconds) + _MARGIN_SECONDS)
+        self._expect_at(self._traffic.now + max(0.0, seconds) + _MARGIN_SECONDS)
 
     def on_marked(self, mark: Mark) -> None:
         is_dead = mark.outcome is Outcome.FAILED and mark.retry_seconds is None
         if mark.retry_seconds is not None or (is_dead and self._copies_dead):
-            self._expect_at(self._publisher.now + (mark.retry_seconds or 0.0) + _MARGIN_SECONDS)
+            self._expect_at(self._traffic.now + (mark.retry_seconds or 0.0) + _MARGIN_SECONDS)
         track = self._by_claim.pop(mark.claim.id, None)
         if track is None:
             return
@@ -204,10 +210,10 @@ class Feed:
     def _tend_keys(self) -> None:
         asked_count = sum(track.future is not None for track in self._keys.values())
         for scope, track in list(self._keys.items()):
-            if asked_count >= _KEY_COUNT or (self._intake.window.is_full and self._publisher.out):
+            if asked_count >= _KEY_COUNT or (self._intake.window.is_full and self._traffic.out):
                 return
             gate = self._entrance.gates.get(scope)
-            if track.is_busy or scope in self._publisher.lanes or self._publisher.now < track.ask_at:
+            if track.is_busy or scope in self._lanes or self._traffic.now < track.ask_at:
                 continue
             if gate is None or scope[0] in self._entrance.shelves:
                 del self._keys[scope]  # followed again when the topic is open
@@ -257,12 +263,12 @@ class Feed:
         for claim in claims:
             scope = claim.topic, claim.record.key if claim.record is not None else None
             if self.is_leaving or (claim.policy.strict and scope in suspected):
-                self._publisher.decline_claim(claim)
+                self._republisher.decline(claim)
             elif self._quarantine.wants(claim):
                 suspected.add(scope)
                 self._quarantine.add(claim)
             else:
-                self._publisher.offer_claim(claim)
+                self._republisher.offer(claim)
 
     def _give_way(self, track: _Track, exc: AwayError, now: float) -> None:
         """The lot does not answer: read on, and ask again in a moment."""
@@ -297,9 +303,9 @@ class Feed:
             topic.gate.is_finishing = True
 
     def _follow_topic(self, topic: str) -> None:
-        self._expect_at(self._publisher.now)  # a retry may have been due while it was closed
+        self._expect_at(self._traffic.now)  # a retry may have been due while it was closed
         for scope in self._entrance.gates:
-            if scope[0] == topic and scope not in self._publisher.lanes:
+            if scope[0] == topic and scope not in self._lanes:
                 self._finish(scope)
 
     # -- gates
@@ -307,7 +313,7 @@ class Feed:
     def _finish_key(self, scope: KeyScope) -> None:
         """Nothing of the key can be published now: either the lot has none of it left, or its oldest has to wait."""
         del self._keys[scope]
-        self._finished_at[scope] = self._publisher.now
+        self._finished_at[scope] = self._traffic.now
         self._finish(scope)
 
     def _finish(self, scope: KeyScope) -> None:

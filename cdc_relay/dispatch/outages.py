@@ -15,8 +15,9 @@ import structlog
 
 from cdc_relay.delivery.failures import NOT_ACKNOWLEDGED, judge
 from cdc_relay.delivery.gates import Gate
+from cdc_relay.dispatch.detours import Detours
 from cdc_relay.dispatch.entrance import Entrance
-from cdc_relay.dispatch.publisher import Publisher
+from cdc_relay.dispatch.traffic import Traffic
 from cdc_relay.errors import AwayError
 from cdc_relay.model import Failure
 
@@ -61,17 +62,21 @@ class ClosedTopic:
 class Outages:
     def __init__(
         self,
-        publisher: Publisher,
+        traffic: Traffic,
+        detours: Detours,
         entrance: Entrance,
         *,
+        take_back: Callable[[], None],
         probe: Probe,
         drain: Callable[[ClosedTopic], None],
         patience_seconds: float,
     ) -> None:
         self.closed: dict[str, ClosedTopic] = {}
         self.oldest_since = 0.0  # since when the oldest open transaction is the oldest
-        self._publisher = publisher
+        self._traffic = traffic
+        self._detours = detours
         self._entrance = entrance
+        self._take_back = take_back
         self._probe = probe
         self._drain = drain
         self._patience_seconds = patience_seconds
@@ -82,7 +87,7 @@ class Outages:
 
     @property
     def is_emptying(self) -> bool:
-        out = self._publisher.out
+        out = self._traffic.out
         return any(topic.phase is Phase.CLOSED and name in out for name, topic in self.closed.items())
 
     @property
@@ -90,16 +95,16 @@ class Outages:
         return frozenset(self.closed)
 
     def close(self, name: str, failure: Failure) -> None:
-        now = self._publisher.now
+        now = self._traffic.now
         topic = self.closed.get(name)
         if topic is None:
             _log_closed(name, failure)
-            gate = self._publisher.shut_topic(name, failure)
+            gate = self._detours.shut(name, failure)
             self.closed[name] = ClosedTopic(
                 name, failure, now, gate, empty_by=now + _EMPTY_SECONDS, probe_at=now + _FIRST_WAIT_SECONDS
             )
         elif topic.phase is Phase.DRAINING:
-            self._publisher.shut_topic(name, failure)
+            self._detours.shut(name, failure)
             topic.phase, topic.failure, topic.empty_by = Phase.CLOSED, failure, now + _EMPTY_SECONDS
             topic.gate.is_finishing = False
             self._wait(topic)
@@ -108,32 +113,32 @@ class Outages:
         """Records of an earlier session wait for these topics: they go out first, if the topic takes them."""
         unknown = judge(NOT_ACKNOWLEDGED, "records of an earlier session wait for it in the lot")
         for name in names - self.closed.keys():
-            gate = self._publisher.shut_topic(name, unknown)
+            gate = self._detours.shut(name, unknown)
             self.closed[name] = ClosedTopic(name, unknown, now, gate, empty_by=now, probe_at=now)
 
     def open(self, topic: ClosedTopic) -> None:
         del self.closed[topic.name]
         self._sick_since.pop(topic.name, None)
-        self._publisher.open_topic(topic.name)
-        log.info("topic_open", topic=topic.name, closed_seconds=round(self._publisher.now - topic.since, 1))
+        self._detours.open(topic.name)
+        log.info("topic_open", topic=topic.name, closed_seconds=round(self._traffic.now - topic.since, 1))
 
     def tend(self, now: float) -> None:
         self._empty(now)
         for topic in list(self.closed.values()):
-            if topic.phase is Phase.CLOSED and topic.name not in self._publisher.out:
+            if topic.phase is Phase.CLOSED and topic.name not in self._traffic.out:
                 self._tend_probe(topic, now)
         self._look(now)
 
     # -- closing
 
     def _empty(self, now: float) -> None:
-        out = self._publisher.out
+        out = self._traffic.out
         emptying = [t for t in self.closed.values() if t.phase is Phase.CLOSED and t.name in out]
         if not emptying:
             return
         others = sum(out.values()) - sum(out[topic.name] for topic in emptying)
         if not others or now >= max(topic.empty_by for topic in emptying):
-            self._publisher.take_back()
+            self._take_back()
 
     # -- reopening
 
@@ -164,7 +169,7 @@ class Outages:
         topic.failure = self._entrance.shelf_failures[topic.name] = failure
 
     def _wait(self, topic: ClosedTopic) -> None:
-        topic.probe_at = self._publisher.now + topic.wait_seconds
+        topic.probe_at = self._traffic.now + topic.wait_seconds
         topic.wait_seconds = min(topic.wait_seconds * 2, _LONGEST_WAIT_SECONDS)
 
     # -- finding out
@@ -190,16 +195,16 @@ class Outages:
     def _late_topics(self, now: float) -> list[str]:
         """All that are out where the oldest transaction stands still: one partition of a busy topic may be at fault."""
         if self.oldest_since <= now - self._patience_seconds:
-            return list(self._publisher.out)
+            return list(self._traffic.out)
         return self._silent_topics(now)
 
     def _silent_topics(self, now: float) -> list[str]:
-        since, publisher = now - self._patience_seconds, self._publisher
-        return [name for name in publisher.out if publisher.moved_at.get(name, now) <= since]
+        since, traffic = now - self._patience_seconds, self._traffic
+        return [name for name in traffic.out if traffic.moved_at.get(name, now) <= since]
 
     def _conclude(self, name: str, failure: Failure | None, now: float) -> None:
         """A cluster that comes back may not know all its leaders yet: what it says must last, or others must move."""
-        if name not in self._publisher.out:
+        if name not in self._traffic.out:
             return
         others_move = self._do_others_move(now)
         if failure is None:
@@ -212,9 +217,8 @@ class Outages:
 
     def _do_others_move(self, now: float) -> bool:
         """For as long as a topic may be silent: right after an outage one leader is quicker than another."""
-        publisher = self._publisher
-        is_moving = publisher.delivered_at > now - _AGAIN_SECONDS
-        return is_moving and now - publisher.flowing_since >= self._patience_seconds
+        is_moving = self._traffic.delivered_at > now - _AGAIN_SECONDS
+        return is_moving and now - self._traffic.flowing_since >= self._patience_seconds
 
 
 def _log_closed(topic: str, failure: Failure) -> None:

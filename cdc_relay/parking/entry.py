@@ -101,6 +101,10 @@ class Claim(NamedTuple):
     def identity(self) -> Identity:
         return self.outbox, self.commit_lsn, self.ordinal, self.commit_time_us
 
+    @property
+    def keeps_order(self) -> bool:
+        return self.policy.strict and not self.is_scheduled and self.purpose is Purpose.PUBLISH
+
     def __str__(self) -> str:
         return f"parked record {self.id}"
 

@@ -48,11 +48,11 @@ class Drain:
     def _turn(self) -> None:
         dispatch = self._dispatch
         if dispatch.is_waiting_for_broker:
-            dispatch.publisher.settle(self._sink.flush(_TURN_SECONDS))
+            dispatch.returns.settle(self._sink.flush(_TURN_SECONDS))
         else:
             self._bell.wait(_TURN_SECONDS)
             self._bell.hush()
-            dispatch.publisher.settle(self._sink.poll(0))
+            dispatch.returns.settle(self._sink.poll(0))
         now = self._clock()
         dispatch.tend(now, may_claim=False)
         self._progress.update()

@@ -112,9 +112,9 @@ class Session:
     def _turn(self) -> End | None:
         now = self._clock()
         self._standstill.notice(now)
-        self._dispatch.publisher.now = now
+        self._dispatch.traffic.now = now
         more = self._careful_reader.gulp() if self._dispatch.caution.is_on else self._gulp()
-        self._dispatch.publisher.settle(self._await_reports(more, now))
+        self._dispatch.returns.settle(self._await_reports(more, now))
         may_claim = not (self._progress.is_holding(now) and self._dispatch.is_waiting_for_broker)
         self._dispatch.tend(self._clock(), may_claim=may_claim)
         self._progress.update()
@@ -159,7 +159,7 @@ class Session:
             return self._sleep(more, now)
         if self._intake.window.is_full or self._dispatch.is_paused:
             return self._sink.flush(self._patience(now, _FULL_SECONDS))  # nothing more can join what lingers
-        if not self._dispatch.publisher.lanes.waiting_count:  # a strict key waits for each of its records
+        if not self._dispatch.lanes.waiting_count:  # a strict key waits for each of its records
             if more:
                 return self._sink.poll(0)
             if self._intake.lag_us > _BEHIND_US:

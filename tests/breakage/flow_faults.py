@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.breakage.fault import Fault
 from tests.breakage.places import (
     BROKER_OUTAGES,
+    CLAIMS,
     DRAIN,
     ENTRANCE,
     FEED,
@@ -14,10 +15,10 @@ from tests.breakage.places import (
     PARKED,
     PARKED_BATCHES,
     POSTGRES_OUTAGES,
-    PUBLISHER,
     PULSE,
     SESSION,
     STRICT,
+    STRICT_KEYS,
     UNIT_FEED,
     UNIT_FEED_CLAIMS,
     UNIT_OUTAGES,
@@ -25,6 +26,7 @@ from tests.breakage.places import (
     UNIT_PUBLISHER,
     UNIT_PUBLISHER_BATCHES,
     UNIT_SESSION,
+    VERDICTS,
 )
 
 __all__ = ["FLOW_FAULTS"]
@@ -93,8 +95,8 @@ FLOW_FAULTS = (
     Fault(
         promise=7,
         title="a record that the cluster could not take is given up like a bad one",
-        file=PUBLISHER,
-        old="                self._hold(record, slip)\n",
+        file=VERDICTS,
+        old="                self._detours.hold(record, slip)\n",
         new="                self._fail(record, slip, failure)\n",
         tests=(f"{UNIT_PUBLISHER}test_an_outage_of_the_cluster_parks_nothing_however_long",),
     ),
@@ -112,9 +114,9 @@ FLOW_FAULTS = (
     Fault(
         promise=7,
         title="waiting for a topic counts as an attempt",
-        file=PUBLISHER,
-        old="        self._conclude_claim(claim, Outcome.RELEASED)\n",
-        new="        self._fail_claim(claim, Failure('closed', 'closed', ''))\n",
+        file=CLAIMS,
+        old="        self.conclude(claim, Outcome.RELEASED)\n",
+        new="        self.fail(claim, Failure('closed', 'closed', ''))\n",
         tests=(f"{UNIT_FEED}test_a_claim_whose_topic_turns_out_closed_gets_its_attempt_back",),
     ),
     # --- 8: a bad record never blocks the others, and is never dropped
@@ -129,8 +131,8 @@ FLOW_FAULTS = (
     Fault(
         promise=8,
         title="all of a refused batch are parked",
-        file=PUBLISHER,
-        old="                self._send_again(record, slip, alone=self._culprits.suspect(reject, largest))\n",
+        file=VERDICTS,
+        old="                self._detours.send_again(record, slip, alone=self._culprits.suspect(reject, largest))\n",
         new="                self._fail(record, slip, failure)\n",
         tests=(
             f"{UNIT_PUBLISHER_BATCHES}test_of_a_refused_batch_only_the_culprit_is_parked",
@@ -151,9 +153,9 @@ FLOW_FAULTS = (
     Fault(
         promise=8,
         title="the later records of a strict key do not wait for a failed one",
-        file=PUBLISHER,
-        old="        if scope in self._entrance.gates or self.lanes.count_waiting(scope) >= _LANE_LIMIT:\n",
-        new="        if self.lanes.count_waiting(scope) >= _LANE_LIMIT:\n",
+        file=STRICT_KEYS,
+        old="        if scope in self._entrance.gates or self._lanes.count_waiting(scope) >= _LANE_LIMIT:\n",
+        new="        if self._lanes.count_waiting(scope) >= _LANE_LIMIT:\n",
         tests=(
             f"{UNIT_PUBLISHER}test_records_behind_follow_in_order_when_the_failed_one_is_published",
             f"{STRICT}test_records_of_a_key_follow_the_failed_one_while_other_keys_flow[1-one]",

@@ -162,7 +162,7 @@ class Rig:
         )
         self.dispatch.caution.is_on = False  # one record at a time is the session's way of reading: see test_caution
         self.dispatch.feed._wall_clock = lambda: self.clock.now
-        self.publisher, self.feed, self.outages = self.dispatch.publisher, self.dispatch.feed, self.dispatch.outages
+        self.feed, self.outages = self.dispatch.feed, self.dispatch.outages
         self._settled_at = self.clock.now
         self._frames: deque[bytes] = deque()
         self._place = sum(committed.end_lsn <= self.confirmed_lsn for committed in self.log)
@@ -188,9 +188,9 @@ class Rig:
     def turn(self, count: int = 1, *, reads: int = 500) -> None:
         for _ in range(count):
             now = self.clock.now
-            self.publisher.now = now
+            self.dispatch.traffic.now = now
             self._gulp(reads)
-            self.publisher.settle(self.sink.poll(0))
+            self.dispatch.returns.settle(self.sink.poll(0))
             may_claim = not (self._is_holding(now) and self.dispatch.is_waiting_for_broker)
             self.dispatch.tend(self.clock.now, may_claim=may_claim)
             self._settled_at = max(self._settled_at, self.dispatch.settled_at)
@@ -209,7 +209,7 @@ class Rig:
                 continue
             routed, ticket = outcome
             if isinstance(routed, Record):
-                self.publisher.offer(routed, ticket)
+                self.dispatch.publisher.offer(routed, ticket)
             else:
                 self.dispatch.entrance.set_aside(routed, ticket)
 

@@ -61,4 +61,4 @@ def test_a_culprit_that_the_limits_explain_teaches_nothing_about_the_others() ->
     rig.write(("calm", None), ("calm", "k"))
     rig.run(0.1)
     assert rig.statuses() == ["dead failure"]
-    assert not rig.publisher._culprits.knows("calm")
+    assert not rig.dispatch._culprits.knows("calm")

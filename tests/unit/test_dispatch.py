@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from cdc_relay.delivery.failures import judge
-from cdc_relay.dispatch import publisher as publisher_module
+from cdc_relay.dispatch import strict_keys
 from cdc_relay.model import Action, ErrorClass, Identity, Ticket
 from cdc_relay.parking.entry import Claim, Purpose, Reason, Status
 from cdc_relay.sinks.sink import Slip
@@ -32,7 +32,7 @@ CODES = st.sampled_from(
     ]
 )
 CALLS = st.sampled_from(["*", "park", "mark", "survey", "claim_due", "claim_topic", "claim_key"])
-LANE_LIMIT = publisher_module._LANE_LIMIT
+LANE_LIMIT = strict_keys._LANE_LIMIT
 HEALING_TURNS = 500
 
 
@@ -41,7 +41,7 @@ class World(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        publisher_module._LANE_LIMIT = 2
+        strict_keys._LANE_LIMIT = 2
         self.rig = Rig(records=12, eager_jobs=False)
         self.rig.sink.on_accepted = self.note_accepted
         self.accepted_at: dict[Identity, int] = {}
@@ -194,16 +194,16 @@ class World(RuleBasedStateMachine):
 
     @invariant()
     def window_and_ledger_add_up(self) -> None:
-        publisher, intake = self.rig.publisher, self.rig.intake
+        claims, intake = self.rig.dispatch.claims, self.rig.intake
         in_stream = sum(transaction.open_count for transaction in intake.ledger._queue)
-        concluded = len(publisher.marks._batch) + len(publisher.marks._gathered)
-        assert intake.window.record_count == in_stream + len(publisher.claimed) - concluded
+        concluded = len(claims.marks._batch) + len(claims.marks._gathered)
+        assert intake.window.record_count == in_stream + len(claims.open_ids) - concluded
 
     def teardown(self) -> None:
         try:
             self.heal()
         finally:
-            publisher_module._LANE_LIMIT = LANE_LIMIT
+            strict_keys._LANE_LIMIT = LANE_LIMIT
 
     # -- inside
 
@@ -211,7 +211,7 @@ class World(RuleBasedStateMachine):
         if self.is_prompt:
             self.rig.jobs.run()
         self.rig.turn(reads=reads)
-        assert Counter(self.rig.topics_out()) == self.rig.publisher.out
+        assert Counter(self.rig.topics_out()) == self.rig.dispatch.traffic.out
 
     def answer(self, slip: Slip) -> None:
         if slip.topic in self.rig.sink.sick_topics:

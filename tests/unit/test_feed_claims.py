@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cdc_relay.dispatch import publisher as publisher_module
+from cdc_relay.dispatch import strict_keys
 from cdc_relay.parking.entry import Status
 from tests.unit.dispatch_rig import BROKEN, MISSING, Rig
 from tests.unit.feed_rig import parked_rig, wait_for_claim
@@ -99,7 +99,7 @@ def test_nothing_of_the_lot_passes_what_the_slot_delivers_again() -> None:
 
 
 def test_what_overflowed_does_not_pass_what_is_on_its_way_into_the_lot(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(publisher_module, "_LANE_LIMIT", 1)
+    monkeypatch.setattr(strict_keys, "_LANE_LIMIT", 1)
     rig = Rig()
     rig.write(*[("strict", "k")] * 3, ("calm", "x"))
     rig.run(12)  # a survey has seen the third, which is in the lot

@@ -65,8 +65,8 @@ def test_what_is_out_is_known_after_it_was_taken_back() -> None:
     rig.turn()
     rig.reject(rig.out()[0], MISSING)
     rig.sink.acknowledge(rig.out("strict")[0])
-    rig.publisher.take_back()
-    assert rig.publisher.out == {"strict": 1}
+    rig.dispatch.returns.take_back()
+    assert rig.dispatch.traffic.out == {"strict": 1}
 
 
 def test_what_waits_in_a_closed_topic_s_lanes_waits_in_the_lot() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cdc_relay.delivery.failures import judge
-from cdc_relay.dispatch import publisher as publisher_module
+from cdc_relay.dispatch import strict_keys
 from cdc_relay.errors import SinkError
 from cdc_relay.parking.entry import Status
 from tests.unit.dispatch_rig import BROKEN, MISSING, POISON, UNREACHABLE, Rig
@@ -139,7 +139,7 @@ def test_records_behind_follow_in_order_when_the_failed_one_is_published() -> No
 
 
 def test_the_rest_of_a_key_that_overflows_waits_in_the_lot(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(publisher_module, "_LANE_LIMIT", 2)
+    monkeypatch.setattr(strict_keys, "_LANE_LIMIT", 2)
     rig = Rig()
     rig.write(*[("strict", "k")] * 5)
     rig.turn(2)
@@ -215,4 +215,4 @@ def test_a_strict_record_that_is_taken_back_leaves_nothing_behind() -> None:
     rig.turn()
     rig.reject(rig.out()[0], MISSING)
     rig.turn(2)
-    assert (rig.out(), rig.publisher._scopes) == ([], {})
+    assert (rig.out(), rig.dispatch.traffic.scopes) == ([], {})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cdc_relay.dispatch import publisher as publisher_module
+from cdc_relay.dispatch import strict_keys
 from tests.unit.dispatch_rig import BROKEN, MISSING, POISON, Rig
 
 
@@ -77,7 +77,7 @@ def test_a_full_lot_is_emptied_although_its_topic_closed_once_more() -> None:
 
 def test_what_came_back_is_parked_although_others_wait_for_room(monkeypatch: pytest.MonkeyPatch) -> None:
     """The lot is full of later records of a key: the earlier ones must get there too, or none could ever leave."""
-    monkeypatch.setattr(publisher_module, "_LANE_LIMIT", 1)
+    monkeypatch.setattr(strict_keys, "_LANE_LIMIT", 1)
     rig = Rig(records=10)
     rig.write(("strict", "k"), ("strict", "k"), ("strict", "k"), ("calm", "x"))
     rig.turn(2)

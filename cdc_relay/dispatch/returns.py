@@ -1,0 +1,86 @@
+"""What comes back from the sink: acknowledged, refused, or taken back without a verdict."""
+
+from __future__ import annotations
+
+from cdc_relay.delivery.intake import Intake
+from cdc_relay.dispatch.claims import Claims
+from cdc_relay.dispatch.culprits import Culprits
+from cdc_relay.dispatch.detours import Detours
+from cdc_relay.dispatch.strict_keys import StrictKeys
+from cdc_relay.dispatch.traffic import Traffic
+from cdc_relay.dispatch.verdicts import Verdicts
+from cdc_relay.parking.entry import Claim, Outcome, Purpose
+from cdc_relay.sinks.sink import Reports, Slip
+from cdc_relay.stats import Stats
+
+__all__ = ["Returns"]
+
+
+class Returns:
+    def __init__(
+        self,
+        intake: Intake,
+        traffic: Traffic,
+        *,
+        claims: Claims,
+        culprits: Culprits,
+        detours: Detours,
+        keys: StrictKeys,
+        verdicts: Verdicts,
+        stats: Stats,
+    ) -> None:
+        self._intake = intake
+        self._traffic = traffic
+        self._claims = claims
+        self._culprits = culprits
+        self._detours = detours
+        self._keys = keys
+        self._verdicts = verdicts
+        self._stats = stats
+
+    def settle(self, reports: Reports) -> None:
+        if reports.delivered or reports.failed:
+            self._traffic.count_back(reports)
+            self._conclude(reports)
+
+    def take_back(self) -> None:
+        """Empty the sink: what was out for a closed topic goes into the lot, the rest out again, in order."""
+        emptied = self._traffic.empty()
+        self._conclude(emptied.reports)
+        for slip, record in sorted(emptied.purged, key=lambda each: each[0].position):
+            if self._detours.is_shut(record.topic):
+                self._detours.shelve(record, slip)
+            else:
+                self._traffic.hand_out(record, slip)
+
+    def _conclude(self, reports: Reports) -> None:
+        if reports.delivered:
+            self._settle_delivered(reports.delivered)
+        if reports.failed:
+            self._verdicts.carry_out(reports.failed)
+
+    def _settle_delivered(self, delivered: list[Slip]) -> None:
+        size_bytes = 0
+        if self._claims.open_ids or self._traffic.scopes or self._culprits:
+            for slip in delivered:
+                size_bytes += slip.size_bytes
+                self._on_delivered(slip)
+        else:
+            settle = self._intake.settle
+            for ticket in delivered:
+                size_bytes += ticket.size_bytes
+                settle(ticket)  # type: ignore[arg-type]  # no claim is out
+        self._stats.published_count += len(delivered)
+        self._stats.published_bytes += size_bytes
+        self._traffic.note_delivery()
+
+    def _on_delivered(self, slip: Slip) -> None:
+        self._culprits.acquit(slip)
+        self._detours.note(slip.topic)
+        scope = self._traffic.scopes.pop(slip.position, None)
+        if isinstance(slip, Claim):
+            self._claims.conclude(slip, Outcome.COPIED if slip.purpose is Purpose.COPY else Outcome.PUBLISHED)
+            return
+        self._intake.settle(slip)
+        if scope is not None:
+            self._keys.advance(scope)

@@ -1,0 +1,83 @@
+"""What the sink has: by topic, how much is out and when it last moved. Nobody else counts.
+
+Hands records out and forgets them; what a verdict means for them is decided elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from cdc_relay.dispatch.culprits import Culprits
+from cdc_relay.model import Record
+from cdc_relay.parking.entry import KeyScope
+from cdc_relay.sinks.sink import Emptied, Reports, Sink, Slip, TopicLimits
+
+__all__ = ["Traffic"]
+
+_PAUSE_SECONDS = 5.0  # without any acknowledgement: the cluster was away
+
+
+class Traffic:
+    def __init__(self, sink: Sink, culprits: Culprits) -> None:
+        self.now = 0.0
+        self.delivered_at = 0.0  # when the broker last acknowledged anything
+        self.flowing_since = 0.0  # since when it does so without a long pause
+        self.out: dict[str, int] = {}  # by topic: records that the sink has
+        self.moved_at: dict[str, float] = {}  # by topic: when something of it was last acknowledged, or began to be out
+        self.scopes: dict[tuple[int, int], KeyScope] = {}  # strict records that are out, by their position
+        self.new_topics: list[str] = []  # whose limits are to be asked for
+        self.publish = sink.publish
+        self._sink = sink
+        self._culprits = culprits
+        self._asked: set[str] = set()
+
+    def learn(self, limits: dict[str, TopicLimits]) -> None:
+        self._asked.update(limits)
+        for topic, each in limits.items():
+            self._culprits.learn(topic, each)
+
+    def begin(self, topic: str) -> None:
+        """Nothing of this topic was out, and something is about to be."""
+        self.moved_at[topic] = self.now
+        if topic not in self._asked:
+            self._asked.add(topic)
+            self.new_topics.append(topic)
+
+    def hand_out(self, record: Record, slip: Slip, *, alone: bool = False) -> None:
+        topic = record.topic
+        if topic not in self.out:
+            self.begin(topic)
+        self.out[topic] = self.out.get(topic, 0) + 1
+        if slip.keeps_order:
+            self.scopes[slip.position] = topic, record.key
+        if alone or self._culprits.sets_apart(record, slip):
+            self._sink.publish_alone(record, slip)
+        else:
+            self.publish(record, slip)
+
+    def forget(self, slip: Slip) -> None:
+        """It is not out any more, and nobody asks why."""
+        self._culprits.forget(slip)
+        self.scopes.pop(slip.position, None)
+
+    def count_back(self, reports: Reports) -> None:
+        topics = [slip.topic for slip in reports.delivered] + [reject.record.topic for reject in reports.failed]
+        for topic, count in Counter(topics).items():
+            left = self.out.get(topic, 0) - count
+            if left > 0:
+                self.out[topic] = left
+                self.moved_at[topic] = self.now
+            else:
+                self.out.pop(topic, None)
+                self.moved_at.pop(topic, None)
+
+    def note_delivery(self) -> None:
+        if self.now - self.delivered_at > _PAUSE_SECONDS:
+            self.flowing_since = self.now
+        self.delivered_at = self.now
+
+    def empty(self) -> Emptied:
+        emptied = self._sink.empty()
+        self.out.clear()
+        self.moved_at.clear()
+        return emptied
