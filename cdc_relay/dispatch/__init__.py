@@ -8,7 +8,12 @@ culprits     who of a refused batch was it
 detours      what is shelved with its closed topic, held for the cluster, or sent again
 strict_keys  whose turn it is of a key
 entrance     the way into the lot, and the doors that are shut behind what is in it
-feed         from the lot back to the sink: what is due, what waited for its topic, what waited behind its key
+feed         from the lot back to the sink, by tracks
+track        one source of claims
+due_track    what is due by its time
+topic_tracks what waited for its topic
+key_tracks   what waited behind its key
+gatekeeper   whether the gates of strict keys can be opened
 republisher  the lot's records on their way out to the sink
 claims       what was taken out of the lot, until it is written down there again
 outages      topics that are closed: emptied, probed, reopened

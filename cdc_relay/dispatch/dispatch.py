@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 from cdc_relay.delivery.gates import Lanes
 from cdc_relay.delivery.intake import Intake
@@ -22,6 +20,7 @@ from cdc_relay.dispatch.publisher import Publisher
 from cdc_relay.dispatch.republisher import Republisher, RouteAgain
 from cdc_relay.dispatch.returns import Returns
 from cdc_relay.dispatch.strict_keys import StrictKeys
+from cdc_relay.dispatch.track import Submit
 from cdc_relay.dispatch.traffic import Traffic
 from cdc_relay.dispatch.verdicts import Verdicts
 from cdc_relay.model import Record, Transaction
@@ -31,8 +30,6 @@ from cdc_relay.sinks.sink import Sink, TopicLimits
 from cdc_relay.stats import Stats
 
 __all__ = ["Dispatch", "DispatchOptions"]
-
-Submit = Callable[[Callable[[], Any]], Future[Any]]  # to the helper
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,32 +110,32 @@ class Dispatch:
         self._quarantine = Quarantine(notebook, offer=republisher.offer, condemn=republisher.condemn)
 
     def _build_tracks(self, lot: Lot, options: DispatchOptions) -> None:
-        """Back from the lot, and back from an outage."""
-        self.feed = Feed(
-            self._republisher,
-            self.traffic,
-            self.lanes,
-            self.entrance,
-            self._quarantine,
-            self._intake,
-            lot=lot,
-            submit=self._submit,
-            stats=self._stats,
-            copies_dead=options.copies_dead,
-        )
+        """Back from an outage, and back from the lot."""
         self.outages = Outages(
             self.traffic,
             self._detours,
             self.entrance,
             take_back=self.returns.take_back,
             probe=lambda topic: self._submit(partial(self._sink.probe_topic, topic)),
-            drain=self.feed.drain,
             patience_seconds=options.partial_outage_seconds,
+        )
+        self.feed = Feed(
+            self._republisher,
+            self._quarantine,
+            self.entrance,
+            self._intake,
+            outages=self.outages,
+            traffic=self.traffic,
+            lanes=self.lanes,
+            lot=lot,
+            submit=self._submit,
+            stats=self._stats,
+            copies_dead=options.copies_dead,
         )
 
     def _connect(self) -> None:
         """Each tells the others what concerns them."""
-        self.feed.outages = self.outages
+        self.outages.on_well = self.feed.drain
         self._verdicts.close_topic = self.outages.close
         self._keys.on_lane_free = self.feed.follow
         self.claims.on_marked = self._on_marked

@@ -44,6 +44,10 @@ class Entrance:
         self.now = now
         self.parks.tend(now)
 
+    def has_written(self, count: int) -> bool:
+        """So many were written into the lot, the first that were to be."""
+        return self.parks.written_count >= count
+
     # -- reasons to be parked
 
     def set_aside(self, routed: Scheduled | Unroutable, ticket: Ticket) -> None:

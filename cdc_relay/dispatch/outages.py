@@ -58,6 +58,11 @@ class ClosedTopic:
         """More comes in than goes out: it would never be open again."""
         return self.phase is Phase.DRAINING and self.gate.entered > self.drained_count * 3 // 4 + _SLACK_COUNT
 
+    def count_drained(self, *, is_published: bool) -> None:
+        """A record of it came out of the lot and is written down again."""
+        self.drained_count += 1
+        self.is_trial = self.phase is not Phase.DRAINING or not is_published
+
 
 class Outages:
     def __init__(
@@ -68,17 +73,16 @@ class Outages:
         *,
         take_back: Callable[[], None],
         probe: Probe,
-        drain: Callable[[ClosedTopic], None],
         patience_seconds: float,
     ) -> None:
         self.closed: dict[str, ClosedTopic] = {}
+        self.on_well: Callable[[ClosedTopic], None] = lambda topic: None
         self.oldest_since = 0.0  # since when the oldest open transaction is the oldest
         self._traffic = traffic
         self._detours = detours
         self._entrance = entrance
         self._take_back = take_back
         self._probe = probe
-        self._drain = drain
         self._patience_seconds = patience_seconds
         self._to_ask: list[str] = []
         self._asking: tuple[str, Future[Failure | None]] | None = None
@@ -157,7 +161,7 @@ class Outages:
         if failure is None:
             topic.phase, topic.is_trial = Phase.DRAINING, True
             topic.drained_count = topic.gate.entered = 0
-            self._drain(topic)
+            self.on_well(topic)
         else:
             self._explain(topic, failure)
             self._wait(topic)

@@ -108,7 +108,7 @@ def test_a_record_that_is_parked_while_the_topic_is_asked_for_the_last_time_is_n
     rig.lot.drop(row)
     rig.jobs.eager = False
     rig.sink.sick_topics.clear()
-    while "calm" not in rig.feed._topics or rig.feed._topics["calm"].future is None:
+    while all(track.future is None for track in rig.feed._topics):
         rig.jobs.run()
         rig.turn()
         rig.clock.now += 0.05
