@@ -8,6 +8,7 @@ culprits     who of a refused batch was it
 detours      what is shelved with its closed topic, held for the cluster, or sent again
 strict_keys  whose turn it is of a key
 entrance     the way into the lot, and the doors that are shut behind what is in it
+exit         the way out of the lot
 feed         from the lot back to the sink, by tracks
 track        one source of claims
 due_track    what is due by its time

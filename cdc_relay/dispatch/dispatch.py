@@ -14,6 +14,7 @@ from cdc_relay.dispatch.claims import Claims
 from cdc_relay.dispatch.culprits import Culprits
 from cdc_relay.dispatch.detours import Detours, Parcel
 from cdc_relay.dispatch.entrance import Entrance
+from cdc_relay.dispatch.exit import Exit
 from cdc_relay.dispatch.feed import Feed
 from cdc_relay.dispatch.outages import Outages
 from cdc_relay.dispatch.publisher import Publisher
@@ -108,6 +109,7 @@ class Dispatch:
         )
         self.caution = Caution(inventory, notebook, budget=self._intake.window.record_limit)
         self._quarantine = Quarantine(notebook, offer=republisher.offer, condemn=republisher.condemn)
+        self.exit = Exit(republisher, self._quarantine)
 
     def _build_tracks(self, lot: Lot, options: DispatchOptions) -> None:
         """Back from an outage, and back from the lot."""
@@ -120,9 +122,8 @@ class Dispatch:
             patience_seconds=options.partial_outage_seconds,
         )
         self.feed = Feed(
-            self._republisher,
-            self._quarantine,
             self.entrance,
+            self.exit,
             self._intake,
             outages=self.outages,
             traffic=self.traffic,

@@ -1,7 +1,7 @@
 """From the lot back to the sink: what is due by time, what waited for its topic, what waited behind its key.
 
-Each of these is a track: it claims a batch, hands it to the republisher, and claims again when all of it is written
-down. The lot is asked on the helper thread; while it does not answer nothing is claimed and nothing is lost.
+Each of these is a track: it claims a batch, hands it to the exit, and claims again when all of it is written down.
+The lot is asked on the helper thread; while it does not answer nothing is claimed and nothing is lost.
 """
 
 from __future__ import annotations
@@ -10,19 +10,18 @@ import structlog
 
 from cdc_relay.delivery.gates import Lanes
 from cdc_relay.delivery.intake import Intake
-from cdc_relay.dispatch.caution import Quarantine
 from cdc_relay.dispatch.detours import Parcel
 from cdc_relay.dispatch.due_track import DueTrack
 from cdc_relay.dispatch.entrance import Entrance
+from cdc_relay.dispatch.exit import Exit
 from cdc_relay.dispatch.gatekeeper import Gatekeeper
 from cdc_relay.dispatch.key_tracks import KeyTracks
 from cdc_relay.dispatch.outages import ClosedTopic, Outages
-from cdc_relay.dispatch.republisher import Republisher
 from cdc_relay.dispatch.topic_tracks import TopicTracks
 from cdc_relay.dispatch.track import Submit, Track
 from cdc_relay.dispatch.traffic import Traffic
 from cdc_relay.errors import AwayError
-from cdc_relay.parking.entry import Claim, Entry, KeyScope, Mark, Outcome, Status, Survey
+from cdc_relay.parking.entry import Entry, KeyScope, Mark, Outcome, Status, Survey
 from cdc_relay.parking.lot import Lot
 from cdc_relay.stats import Stats
 
@@ -38,9 +37,8 @@ class Feed:
 
     def __init__(
         self,
-        republisher: Republisher,
-        quarantine: Quarantine,
         entrance: Entrance,
+        exit_: Exit,
         intake: Intake,
         *,
         outages: Outages,
@@ -52,10 +50,8 @@ class Feed:
         copies_dead: bool,
     ) -> None:
         self.trouble = ""
-        self.is_leaving = False  # what is claimed now is given back
-        self._republisher = republisher
-        self._quarantine = quarantine
         self._entrance = entrance
+        self._exit = exit_
         self._intake = intake
         self._outages = outages
         self._traffic = traffic
@@ -141,20 +137,8 @@ class Feed:
         for claim in claims:
             self._by_claim[claim.id] = track
             track.out += 1
-        self._offer(claims)
+        self._exit.let_out(claims)
         self._conclude(track, bool(claims), now)
-
-    def _offer(self, claims: list[Claim]) -> None:
-        suspected: set[KeyScope] = set()  # nobody of a strict key passes one that is in quarantine
-        for claim in claims:
-            scope = claim.topic, claim.record.key if claim.record is not None else None
-            if self.is_leaving or (claim.policy.strict and scope in suspected):
-                self._republisher.decline(claim)
-            elif self._quarantine.wants(claim):
-                suspected.add(scope)
-                self._quarantine.add(claim)
-            else:
-                self._republisher.offer(claim)
 
     def _conclude(self, track: Track, found: bool, now: float) -> None:
         if track is self._due.track:

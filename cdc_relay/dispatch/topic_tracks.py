@@ -26,11 +26,11 @@ class TopicTracks:
     @property
     def is_finishing(self) -> bool:
         """The lot is asked whether a topic can be opened."""
-        return any(topic.gate.is_finishing for topic in self._topics())
+        return bool(self._tracks) and any(topic.gate.is_finishing for topic in self._topics())
 
     @property
     def is_pressed(self) -> bool:
-        return any(topic.is_pressed for topic in self._topics())
+        return bool(self._tracks) and any(topic.is_pressed for topic in self._topics())
 
     def _topics(self) -> Iterator[ClosedTopic]:
         return (track.topic for track in self._tracks.values() if track.topic is not None)

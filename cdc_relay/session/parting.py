@@ -44,7 +44,7 @@ class Parting:
     def part(self, drain_seconds: float, *, may_read: bool) -> int:
         """What is left. A row may have been read and dropped the first time: never read on behind it."""
         deadline = self._clock() + drain_seconds
-        self._dispatch.feed.is_leaving = True
+        self._dispatch.exit.is_shut = True
         may_read, self._has_begun = may_read and not self._has_begun, True
         if may_read:
             self._read_to_commit(self._clock() + min(drain_seconds, _COMMIT_SECONDS))
