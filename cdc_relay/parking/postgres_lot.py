@@ -1,27 +1,26 @@
-"""The lot in Postgres: cdc_relay.parked_records and cdc_relay.runs, for one slot. Every wait has a limit.
+"""The lot in Postgres: cdc_relay.parked_records, for one slot. Every wait has a limit.
 
 Owns what is taken out of the lot and not given back yet. For the helper thread, but for `was_notified`.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import orjson
 
-from cdc_relay.errors import AwayError, RefusedError
+from cdc_relay.errors import AwayError
 from cdc_relay.model import Identity, Policy
 from cdc_relay.parking.claims import ClaimReader
 from cdc_relay.parking.entry import Claim, Entry, Inventory, Mark, Survey
 from cdc_relay.parking.lot_line import LotLine
 from cdc_relay.parking.queries import with_rows
 from cdc_relay.parking.rows import ENTRY_FIELDS, MARK_FIELDS, Row, chunks, entry_row, mark_row
-from cdc_relay.parking.surveyor import read_identities, read_survey, read_suspects, write_identity
+from cdc_relay.parking.run import Run
+from cdc_relay.parking.surveyor import read_identities, read_survey
 from cdc_relay.parking.troubles import IS_LOCKED, full
-from cdc_relay.parking.values import as_bool, as_timestamp
-from cdc_relay.protocol.lsn import format_lsn
+from cdc_relay.parking.values import as_bool
 from cdc_relay.sources.line import Param, QueryError, RawRows
 
 __all__ = ["PostgresLot"]
@@ -53,8 +52,7 @@ class PostgresLot:
         self._limit_bytes = limit_bytes
         self._dead_letter_topic = dead_letter_topic
         self._reader = ClaimReader(policies, dead_letter_topic)
-        self._outboxes = sorted(outboxes)
-        self._began_at = as_timestamp(time.time_ns() // 1000)  # by which a run knows its own row
+        self._run = Run(self._line, slot=slot, outboxes=outboxes)
         self._live_count = 0
         self._live_bytes = 0
         self._out: set[int] = set()  # ids that are claimed and not marked
@@ -81,12 +79,12 @@ class PostgresLot:
 
     def take_over(self, confirmed_lsn: int) -> Inventory:
         with self._call(), self._line.transaction():
-            has_died, before = self._read_last_run()
-            deaths, suspects = self._begin_run(confirmed_lsn)
+            has_died, before = self._run.read_last()
+            deaths, suspects = self._run.begin(confirmed_lsn)
             self._line.query("release", self._slot, as_bool(has_died), "[]")
             self._line.query("wake", self._slot)
             identities = read_identities(self._line, self._slot, confirmed_lsn)
-            self._require_same_rows(identities, before)
+            self._run.require_same_rows(identities, before)
             survey = self._read_survey()
         self._out.clear()
         self._has_strays = False
@@ -149,16 +147,15 @@ class PostgresLot:
 
     def open_note(self, identity: Identity) -> None:
         with self._call():
-            if not self._line.query("open_note", self._slot, self._began_at, write_identity(identity)):
-                raise AwayError("the lot has no row for this run in cdc_relay.runs", remedy="restart the relay")
+            self._run.open_note(identity)
 
     def close_note(self) -> None:
         with self._call():
-            self._line.query("close_note", self._slot, self._began_at)
+            self._run.close_note()
 
     def end_run(self) -> None:
         with self._call():
-            self._line.query("end_run", self._slot, self._began_at)
+            self._run.end()
 
     # --- inside
 
@@ -204,31 +201,6 @@ class PostgresLot:
     def _claim_copies(self, limit: int, used_bytes: int) -> list[Claim]:
         budget = _CLAIM_BYTES - used_bytes
         return self._claim("claim_copies", limit, budget=budget) if limit > 0 and budget > 0 else []
-
-    def _read_last_run(self) -> tuple[bool, list[str]]:
-        rows = self._line.query("last_run", self._slot, self._began_at)
-        if not rows:
-            return False, []
-        [(has_died, outboxes)] = rows
-        return has_died == b"true", orjson.loads(outboxes or b"[]")
-
-    def _begin_run(self, confirmed_lsn: int) -> tuple[int, dict[Identity, int]]:
-        outboxes = orjson.dumps(self._outboxes).decode()
-        values = (self._slot, self._began_at, format_lsn(confirmed_lsn), outboxes)
-        [(deaths, suspects)] = self._line.query("begin_run", *values)
-        return int(deaths or 0), read_suspects(suspects)
-
-    def _require_same_rows(self, identities: frozenset[Identity], before: list[str]) -> None:
-        """A row's number in its transaction is part of its identity, and only rows of configured outboxes count."""
-        if not identities or not before or before == self._outboxes:
-            return
-        newest = format_lsn(max(identity[1] for identity in identities))
-        raise RefusedError(
-            f"the outboxes changed from {', '.join(before)} to {', '.join(self._outboxes)} while the slot may deliver"
-            f" transactions again of which parts are parked, up to {newest}: parked rows would be mistaken for others",
-            remedy=f"start the relay once more with the outboxes as they were, until confirmed_flush_lsn of slot"
-            f" {self._slot} is above {newest}; stop it, and change them then",
-        )
 
     def _read_survey(self) -> Survey:
         survey = read_survey(self._line, self._slot, has_copies=self._dead_letter_topic is not None)
