@@ -14,17 +14,11 @@ from typing import Protocol, TypeVar
 
 import structlog
 
-from cdc_relay.errors import (
-    AwayError,
-    DrainError,
-    RelayError,
-    SinkError,
-    SlotInUseError,
-    SourceError,
-)
+from cdc_relay.errors import AwayError, DrainError, RelayError, SinkError, SlotInUseError, SourceError
 from cdc_relay.helper import Helper
 from cdc_relay.parking.entry import Inventory
 from cdc_relay.parking.lot import Lot
+from cdc_relay.patience import Patience
 from cdc_relay.session.session import End, Session
 from cdc_relay.session.stream import Stream
 from cdc_relay.session.timing import Timing
@@ -38,7 +32,6 @@ __all__ = ["Relay", "Source"]
 log = structlog.get_logger()
 T = TypeVar("T")
 
-_FIRST_WAIT_SECONDS, _LONGEST_WAIT_SECONDS = 0.1, 5.0
 _STANDBY_SECONDS = 1.0
 _END_SECONDS = 10.0
 _LEAVE_SECONDS = 1.0  # what a shutting-down Postgres is asked to wait for open records
@@ -87,7 +80,7 @@ class Relay:
         self._stop = stop
         self._timing = timing
         self._may_wait = wait
-        self._wait_seconds = _FIRST_WAIT_SECONDS
+        self._patience = Patience(stats, stop)
         self._released = False  # the line is closed until the broker answers
         self._has_begun = False  # this process has read the slot before
 
@@ -189,14 +182,7 @@ class Relay:
                 exc.message, remedy=exc.remedy or "try again later, or let the relay wait: without --no-wait"
             )
         self._enter(state, exc.message)
-        self._pause(_STANDBY_SECONDS if state is State.STANDBY else self._wait_seconds)
-        self._wait_seconds = min(self._wait_seconds * 2, _LONGEST_WAIT_SECONDS)
-
-    def _pause(self, seconds: float) -> None:
-        deadline = time.monotonic() + seconds
-        while not self._stop.requested and time.monotonic() < deadline:
-            self._stats.last_turn_at = time.monotonic()
-            time.sleep(min(0.1, seconds))
+        self._patience.pause(_STANDBY_SECONDS if state is State.STANDBY else None)
 
     # -- being there
 
@@ -249,10 +235,8 @@ class Relay:
     def _recover(self, exc: RelayError, started: float) -> None:
         self._stats.reconnect_count += 1
         self._enter(State.WAITING, exc.message)
-        if time.monotonic() - started > _LONGEST_WAIT_SECONDS:
-            self._wait_seconds = _FIRST_WAIT_SECONDS
-        self._pause(self._wait_seconds)
-        self._wait_seconds = min(self._wait_seconds * 2, _LONGEST_WAIT_SECONDS)
+        self._patience.renew_after(time.monotonic() - started)
+        self._patience.pause()
 
     def _enter(self, state: State, reason: str = "") -> None:
         if self._stats.enter(state, reason):

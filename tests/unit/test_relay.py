@@ -7,6 +7,7 @@ from concurrent.futures import Future
 
 import pytest
 
+from cdc_relay import patience
 from cdc_relay import relay as relay_module
 from cdc_relay.errors import AwayError, DecodeError, DrainError, RefusedError, RelayError, SinkError, SourceError
 from cdc_relay.session.session import End
@@ -18,6 +19,7 @@ from tests.unit.relay_rig import CLOSING, END, OPENING, STOPPING, FakeTime, Rig,
 def time(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeTime]:
     fake = FakeTime()
     monkeypatch.setattr(relay_module, "time", fake)
+    monkeypatch.setattr(patience, "time", fake)
     yield fake
 
 

@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import pytest
 
+from cdc_relay import patience
 from cdc_relay import relay as relay_module
 from cdc_relay.errors import (
     AwayError,
@@ -28,6 +29,7 @@ from tests.unit.relay_rig import END, OPENING, STOPPING, FakeTime, Rig
 def time(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeTime]:
     fake = FakeTime()
     monkeypatch.setattr(relay_module, "time", fake)
+    monkeypatch.setattr(patience, "time", fake)
     yield fake
 
 
