@@ -5,6 +5,7 @@ Owns what is taken out of the lot and not given back yet. For the helper thread,
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
@@ -29,6 +30,7 @@ _CLAIM_BYTES = 8 << 20
 _LOOK_AT = 2_000  # records of a topic that are looked at first; all of them only if none of these may go
 _ALL = (1 << 63) - 1
 _OVER = (b"published", b"discarded")
+_STRAY_SECONDS = 40.0  # the server gives a statement 30 s: a claim whose answer was lost is committed by then, or never
 
 
 class PostgresLot:
@@ -56,7 +58,7 @@ class PostgresLot:
         self._live_count = 0
         self._live_bytes = 0
         self._out: set[int] = set()  # ids that are claimed and not marked
-        self._has_strays = False  # a claim failed: it may have been committed all the same
+        self._strays_until = 0.0  # a claim failed: it may be committed all the same, until then
 
     # --- the connection
 
@@ -87,7 +89,7 @@ class PostgresLot:
             self._run.require_same_rows(identities, before)
             survey = self._read_survey()
         self._out.clear()
-        self._has_strays = False
+        self._strays_until = 0.0
         return Inventory(identities, survey, deaths, suspects, confirmed_lsn)
 
     def survey(self) -> Survey:
@@ -176,15 +178,16 @@ class PostgresLot:
             try:
                 yield claims
             except BaseException:
-                self._has_strays = True
+                self._strays_until = time.monotonic() + _STRAY_SECONDS
                 raise
         self._out.update(claim.id for claim in claims)
 
     def _release_strays(self) -> None:
-        if self._has_strays:
-            ours = orjson.dumps(sorted(self._out)).decode()
-            self._line.query("release", self._slot, "f", ours)
-            self._has_strays = False
+        """Again and again: the statement may outlive its line, and commit after the first look."""
+        if self._strays_until:
+            is_last = time.monotonic() > self._strays_until
+            self._line.query("release", self._slot, "f", orjson.dumps(sorted(self._out)).decode())
+            self._strays_until = 0.0 if is_last else self._strays_until
 
     def _claim(self, name: str, limit: int, *params: Param, budget: int = _CLAIM_BYTES) -> list[Claim]:
         rows = self._line.query(name, self._slot, str(limit), str(budget), *params)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from cdc_relay.errors import AwayError, RefusedError
+from cdc_relay.parking.entry import Claim
 from cdc_relay.parking.postgres_lot import PostgresLot
 from tests.fixtures.database import Database
 from tests.fixtures.fix_proxy import MakeProxy
@@ -137,8 +138,33 @@ def test_a_line_cut_before_the_answer_arrives_costs_neither_row_nor_claim(
     proxy.truncate_after(50_000, "to_client")
     with pytest.raises(AwayError):
         due(lot)
-    [claim] = due(lot)
+    [claim] = wait_for_claims(lot)  # while Postgres has not heard of the cut, the row is locked
     assert claim.attempts == 1
+
+
+def test_a_claim_that_is_committed_after_its_line_broke_is_released_too(ground: Ground, make_proxy: MakeProxy) -> None:
+    proxy = make_proxy("127.0.0.1", ground.database.server.port)
+    lot = ground.make(ground.database.dsn(port=proxy.port))
+    lot.open()
+    lot.park([make_entry(1, value=b"x" * 100_000)])
+    proxy.truncate_after(50_000, "to_client")
+    with pytest.raises(AwayError):
+        due(lot)
+    assert lot.claim_topic("another", limit=1) == []
+    ground.database.execute("UPDATE cdc_relay.parked_records SET claimed_at = now(), attempts = attempts + 1")
+    [claim] = wait_for_claims(lot)
+    assert claim.attempts == 1
+
+
+def wait_for_claims(lot: PostgresLot) -> list[Claim]:
+    claims: list[Claim] = []
+
+    def found() -> bool:
+        claims.extend(due(lot))
+        return bool(claims)
+
+    wait_until(found, timeout=60, what="the record is claimed")
+    return claims
 
 
 # --- news
