@@ -6,6 +6,7 @@ Read the figures as an order of magnitude: they are of one process on an otherwi
 from __future__ import annotations
 
 import timeit
+from collections.abc import Callable
 from functools import partial
 
 from cdc_relay.model import Policy, Transaction
@@ -19,6 +20,7 @@ from cdc_relay.routing.templates import Template
 COUNT = 100_000
 COLUMNS = ("id", "aggregatetype", "aggregateid", "type", "payload", "region")
 ROW = (b"6f1c3a52-8d9e-4b7a-9c61-0d2f4e5a7b80", b"order", b"k1", b"Placed", b'{"customer": {"id": 42}}', b"eu")
+ROWS = (ROW, (*ROW[:4], b'{"customer": {"id": 43}}', ROW[5]))
 TRANSACTION = Transaction(commit_lsn=1, commit_time_us=7, xid=7)
 
 _ORDERS = OneOf((Exact(b"order"), Glob("refund*")))
@@ -43,13 +45,19 @@ CASES = {
 }
 
 
+def _route_all(route: Callable[..., object]) -> None:
+    """Two rows in turn: what was read of a payload is remembered until the next one comes."""
+    for row in ROWS:
+        route(row, TRANSACTION, 0, 7)
+
+
 def main() -> None:
     for name, routes in CASES.items():
         outbox = Outbox("public", "outbox", "public.outbox", "id", "aggregateid", "type", "payload", routes=routes)
         described = tuple(Column(column, 25, -1, False) for column in COLUMNS)
         plan = Router([outbox]).plan(Relation(1, "public", "outbox", "d", described))
         assert plan is not None
-        seconds = min(timeit.repeat(partial(plan.route, ROW, TRANSACTION, 0, 7), number=COUNT, repeat=5))
+        seconds = min(timeit.repeat(partial(_route_all, plan.route), number=COUNT // len(ROWS), repeat=5))
         print(f"{name:26}{seconds / COUNT * 1e6:6.2f} us")
 
 
