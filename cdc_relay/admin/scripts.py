@@ -7,22 +7,19 @@ the repository has copies for psql, which fills in the same variables.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
 
 from psycopg import sql
 
 from cdc_relay.routing.outbox import Outbox
 from cdc_relay.sources.preflight import Wanted
+from cdc_relay.sources.schema import AT_LOT, AT_SOURCE, SCHEMA_SCRIPTS, grants
 
-__all__ = ["PUBLICATION", "SCHEMA_SCRIPTS", "SLOT", "render", "render_all"]
+__all__ = ["PUBLICATION", "SLOT", "render", "render_all", "render_schema"]
 
 PUBLICATION = "001_publication.sql"
 SLOT = "002_slot.sql"
-SCHEMA_SCRIPTS = {
-    3: "003_schema.sql",
-    4: "004_parking.sql",
-}  # by the number that each leaves in cdc_relay.schema_version
 
 _VARIABLE = re.compile(r":'(\w+)'")  # psql's spelling of "this variable as a literal"
 _BY_HAND = re.compile(r"^-- By hand:.*\n", re.MULTILINE)
@@ -34,7 +31,7 @@ _HEAD = """\
 SET client_encoding = 'UTF8';
 """
 _PARKING_HEAD = """\
--- The schema goes to the database of parking.dsn: psql -v parking='host=... dbname=...' -f THIS_FILE
+-- The lot goes to the database of parking.dsn: psql -v parking='host=... dbname=...' -f THIS_FILE
 \\if :{?parking}
 \\else
 DO $$ BEGIN RAISE EXCEPTION 'say where the lot is: psql -v parking=''host=... dbname=...'' -f FILE'; END $$;
@@ -44,12 +41,10 @@ _PARKING_CONNECT = """\
 \\connect -reuse-previous=off :"parking"
 SET client_encoding = 'UTF8';
 """
-_TAIL = """\
+_TAIL = f"""\
 -- Afterwards `cdc-relay run` needs only this role (docs/privileges.md):
 --   CREATE ROLE relay LOGIN REPLICATION PASSWORD '...';
---   GRANT USAGE ON SCHEMA cdc_relay TO relay;
---   GRANT SELECT ON cdc_relay.schema_version TO relay;
---   GRANT SELECT, INSERT, UPDATE ON cdc_relay.parked_records, cdc_relay.runs TO relay;
+--   {grants("relay")};
 """
 
 
@@ -61,10 +56,15 @@ def render(script: str, values: Mapping[str, str]) -> str:
 
 def render_all(wanted: Wanted, *, parks_elsewhere: bool = False) -> str:
     """The whole setup as one script. No name appears in a comment: a line break in it would end the comment."""
-    head, connect = (_HEAD + _PARKING_HEAD, (_PARKING_CONNECT,)) if parks_elsewhere else (_HEAD, ())
-    publications = render_publication(wanted, wanted.tables)
-    schema = (render(script, {}) for script in SCHEMA_SCRIPTS.values())
-    return "\n".join((head, *publications, render(SLOT, {"slot": wanted.slot}), *connect, *schema, _TAIL))
+    made = (*render_publication(wanted, wanted.tables), render(SLOT, {"slot": wanted.slot}))
+    if not parks_elsewhere:
+        return "\n".join((_HEAD, *made, *render_schema(SCHEMA_SCRIPTS), _TAIL))
+    lot = (_PARKING_CONNECT, *render_schema(AT_LOT))
+    return "\n".join((_HEAD + _PARKING_HEAD, *made, *render_schema(AT_SOURCE), *lot, _TAIL))
+
+
+def render_schema(versions: Iterable[int]) -> list[str]:
+    return [render(SCHEMA_SCRIPTS[version], {}) for version in sorted(versions)]
 
 
 def render_publication(wanted: Wanted, boxes: Sequence[Outbox]) -> list[str]:

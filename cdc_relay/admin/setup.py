@@ -6,13 +6,13 @@ Owns the order of the steps and what is told about them. What is wrong for good 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from enum import Enum
 
 from cdc_relay.admin.refusals import explained
-from cdc_relay.admin.scripts import SCHEMA_SCRIPTS, SLOT, render, render_publication
+from cdc_relay.admin.scripts import SLOT, render, render_publication, render_schema
 from cdc_relay.admin.setup_plan import SetupPlan, as_if_made, plan_setup
 from cdc_relay.admin.setup_warnings import find_warnings
 from cdc_relay.config import quote_identifier
@@ -22,6 +22,7 @@ from cdc_relay.routing.router import Outbox
 from cdc_relay.sources.catalog import Facts, read_facts
 from cdc_relay.sources.line import Line
 from cdc_relay.sources.preflight import Wanted, find_problems, refuse
+from cdc_relay.sources.schema import AT_LOT, AT_SOURCE, NEWEST, SCHEMA_SCRIPTS, grants
 
 __all__ = ["Kind", "Notice", "set_up"]
 
@@ -33,9 +34,7 @@ _SLOT_NEEDS = "ALTER ROLE <the role of source.dsn> REPLICATION"
 _SCHEMA_NEEDS = "GRANT CREATE ON DATABASE <the database> TO <the role of {}>, or run setup as cdc_relay's owner"
 _HINT = (
     "run needs less than setup; a role of its own (docs/privileges.md):"
-    " CREATE ROLE relay LOGIN REPLICATION; GRANT USAGE ON SCHEMA cdc_relay TO relay;"
-    " GRANT SELECT ON cdc_relay.schema_version TO relay;"
-    " GRANT SELECT, INSERT, UPDATE ON cdc_relay.parked_records, cdc_relay.runs TO relay;"
+    f" CREATE ROLE relay LOGIN REPLICATION; {grants('relay')};"
 )
 _VERSION_TABLE = """
 SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
@@ -58,7 +57,7 @@ class Notice:
 def set_up(conninfo: str, wanted: Wanted, *, parking_conninfo: str | None = None) -> Iterator[Notice]:
     """Carried out as it is iterated, so that each step is shown when it is done.
 
-    With `parking_conninfo` the schema goes there, and there nothing else is made.
+    With `parking_conninfo` the lot goes there, and there nothing else is made.
     """
     with closing(Line.open(conninfo)) as line:
         _begin(line)
@@ -67,7 +66,9 @@ def set_up(conninfo: str, wanted: Wanted, *, parking_conninfo: str | None = None
         refuse(find_problems(as_if_made(facts), wanted))
         yield _make_publication(line, plan, wanted)
         yield _make_slot(line, plan, wanted)
-        yield _make_schema(line) if parking_conninfo is None else _make_schema_elsewhere(parking_conninfo)
+        yield _make_schema(line, SCHEMA_SCRIPTS if parking_conninfo is None else AT_SOURCE)
+        if parking_conninfo is not None:
+            yield _make_lot_elsewhere(parking_conninfo)
         refuse(find_problems(_read(line, wanted), wanted))
     for warning in find_warnings(conninfo, plan, wanted):
         yield Notice(Kind.WARNING, warning)
@@ -108,37 +109,37 @@ def _make_slot(line: Line, plan: SetupPlan, wanted: Wanted) -> Notice:
     return Notice(Kind.STEP, f"slot {wanted.slot}: {outcome}, confirmed up to {confirmed}")
 
 
-def _make_schema(line: Line, setting: str = "source.dsn") -> Notice:
+def _make_schema(line: Line, versions: Collection[int], setting: str = "source.dsn") -> Notice:
     with explained("schema cdc_relay", needs=_SCHEMA_NEEDS.format(setting)):
-        missing = _missing_versions(line)
-        for version in missing:
-            _run(line, render(SCHEMA_SCRIPTS[version], {}))
-    return Notice(Kind.STEP, f"schema cdc_relay: {_describe(missing)}, version {max(SCHEMA_SCRIPTS)}")
+        missing = _missing_versions(line, versions)
+        for script in render_schema(missing):
+            _run(line, script)
+    return Notice(Kind.STEP, f"schema cdc_relay: {_describe(missing, versions)}, version {max(versions)}")
 
 
-def _make_schema_elsewhere(conninfo: str) -> Notice:
+def _make_lot_elsewhere(conninfo: str) -> Notice:
     with closing(Line.open(conninfo, setting="parking.dsn")) as line:
         _begin(line, "parking.dsn")
-        notice = _make_schema(line, "parking.dsn")
+        notice = _make_schema(line, AT_LOT, "parking.dsn")
         return Notice(notice.kind, f"{notice.text}, in database {line.place.database} of parking.dsn")
 
 
-def _describe(missing: list[int]) -> str:
+def _describe(missing: list[int], versions: Collection[int]) -> str:
     if not missing:
         return "already there"
-    return "created" if len(missing) == len(SCHEMA_SCRIPTS) else "brought up to date"
+    return "created" if len(missing) == len(versions) else "brought up to date"
 
 
-def _missing_versions(line: Line) -> list[int]:
+def _missing_versions(line: Line, versions: Collection[int]) -> list[int]:
     applied: set[int] = set()
     if line.query(_VERSION_TABLE):
         applied = {int(version or 0) for (version,) in line.query("SELECT version FROM cdc_relay.schema_version")}
     if newer := applied - SCHEMA_SCRIPTS.keys():
         raise RefusedError(
-            f"schema cdc_relay has version {max(newer)}, this cdc-relay knows {max(SCHEMA_SCRIPTS)}",
+            f"schema cdc_relay has version {max(newer)}, this cdc-relay knows {NEWEST}",
             remedy="run the newer cdc-relay that made it",
         )
-    return sorted(SCHEMA_SCRIPTS.keys() - applied)
+    return sorted(set(versions) - applied)
 
 
 def _run(line: Line, sql: str) -> None:

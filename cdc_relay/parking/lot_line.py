@@ -12,10 +12,10 @@ from cdc_relay.errors import AwayError, RefusedError, SourceError
 from cdc_relay.parking.queries import find
 from cdc_relay.parking.troubles import explain, explain_open, refuse_rights, refuse_version
 from cdc_relay.sources.line import Line, Param, QueryError, RawRows
+from cdc_relay.sources.schema import NEWEST
 
 __all__ = ["LotLine"]
 
-SCHEMA_VERSION = 4
 _CHANNEL = "cdc_relay_lot"
 _ANSWER_SECONDS = 35.0  # the server's own limit of 30 s speaks first
 _BYTES_PER_SECOND = 1 << 20  # a large value takes its time on a slow network
@@ -129,12 +129,12 @@ class LotLine:
 def _inspect(line: Line) -> None:
     role = line.place.user
     try:
-        [(version, is_read_only)] = line.query(find("versions"))
-        if int(version or 0) != SCHEMA_VERSION:
-            raise refuse_version(int(version or 0), known=SCHEMA_VERSION)
+        [(newest, has_lot, is_read_only)] = line.query(find("versions"))
+        if int(newest or 0) > NEWEST or has_lot != "true":
+            raise refuse_version(int(newest or 0))
         missing = [name or "" for (name,) in line.query(find("missing_rights"))]
     except QueryError as exc:
-        raise explain_open(exc, role=role, known=SCHEMA_VERSION) from exc
+        raise explain_open(exc, role=role) from exc
     except SourceError as exc:
         raise explain(exc, role=role) from exc
     if missing:

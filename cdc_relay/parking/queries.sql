@@ -14,7 +14,8 @@ SELECT set_config('client_encoding', 'UTF8', false), set_config('timezone', 'UTC
                                         WHEN 'off' THEN 'on' ELSE current_setting('synchronous_commit') END, false)
 
 -- :versions
-SELECT coalesce(max(version), 0)::text, current_setting('transaction_read_only')
+SELECT coalesce(max(version), 0)::text, coalesce(bool_or(version = 4), false)::text,
+       current_setting('transaction_read_only')
   FROM cdc_relay.schema_version
 
 -- :missing_rights

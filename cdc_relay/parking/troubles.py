@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from cdc_relay.errors import AwayError, RefusedError, RelayError, SourceError
 from cdc_relay.sources.line import QueryError
+from cdc_relay.sources.schema import AT_LOT, NEWEST, grants
 
-__all__ = ["IS_LOCKED", "explain", "explain_open", "full", "grants", "refuse_rights", "refuse_version"]
+__all__ = ["IS_LOCKED", "explain", "explain_open", "full", "refuse_rights", "refuse_version"]
 
 IS_LOCKED = "55P03"
 _NO_RIGHT, _DISK_FULL, _READ_ONLY, _TIMED_OUT = "42501", "53100", "25006", "57014"
@@ -30,25 +31,25 @@ def explain(exc: SourceError, *, role: str) -> RelayError:
     return AwayError(f"the lot cannot be used: {message}", remedy=_remedy(exc.sqlstate, role))
 
 
-def refuse_version(version: int, *, known: int) -> RefusedError:
-    if version > known:
-        message = f"schema cdc_relay has version {version}, this cdc-relay knows {known}"
+def refuse_version(version: int) -> RefusedError:
+    if version > NEWEST:
+        message = f"schema cdc_relay has version {version}, this cdc-relay knows {NEWEST}"
         return RefusedError(message, remedy="run the newer cdc-relay that made it")
     found = f"only version {version}" if version else "no tables"
     return RefusedError(
-        f"the lot is not there: schema cdc_relay has {found}, version {known} is needed",
+        f"the lot is not there: schema cdc_relay has {found}, version {max(AT_LOT)} is needed",
         remedy=f"make it: {_SETUP}",
     )
 
 
 def refuse_rights(missing: str, *, role: str) -> RefusedError:
-    return RefusedError(f"the role may not use the lot: {missing}", remedy=grants(role))
+    return RefusedError(f"the role may not use the lot: {missing}", remedy=_grants(role))
 
 
-def explain_open(exc: QueryError, *, role: str, known: int) -> RelayError:
+def explain_open(exc: QueryError, *, role: str) -> RelayError:
     """While opening: what an operator has to repair is refused."""
     if exc.sqlstate in _NO_TABLE:
-        return refuse_version(0, known=known)
+        return refuse_version(0)
     if exc.sqlstate == _NO_RIGHT:
         return refuse_rights(exc.message, role=role)
     return explain(exc, role=role)
@@ -61,15 +62,11 @@ def full(*, records: str, size: str) -> AwayError:
     )
 
 
-def grants(role: str) -> str:
-    name = '"' + role.replace('"', '""') + '"'
-    return (
-        f"GRANT USAGE ON SCHEMA cdc_relay TO {name}; GRANT SELECT ON cdc_relay.schema_version TO {name};"
-        f" GRANT SELECT, INSERT, UPDATE ON cdc_relay.parked_records, cdc_relay.runs TO {name}"
-    )
+def _grants(role: str) -> str:
+    return grants('"' + role.replace('"', '""') + '"')
 
 
 def _remedy(sqlstate: str, role: str) -> str:
     if sqlstate == _NO_RIGHT:
-        return grants(role)
+        return _grants(role)
     return _REMEDIES.get(sqlstate, "see Postgres' own message; it is tried again")

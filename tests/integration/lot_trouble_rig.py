@@ -20,8 +20,7 @@ __all__ = ["RAISE", "TABLE", "Ground", "hear_status_updates", "wait_confirmed", 
 TABLE = "cdc_relay.parked_records"
 GRANTS = """
 GRANT USAGE ON SCHEMA cdc_relay TO {role};
-GRANT SELECT ON cdc_relay.schema_version TO {role};
-GRANT SELECT, INSERT, UPDATE ON cdc_relay.parked_records, cdc_relay.runs TO {role}
+GRANT SELECT, INSERT, UPDATE ON ALL TABLES IN SCHEMA cdc_relay TO {role}
 """
 RAISE = """
 CREATE FUNCTION public.refuse() RETURNS trigger LANGUAGE plpgsql AS $$

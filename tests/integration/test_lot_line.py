@@ -53,8 +53,8 @@ def test_missing_tables_are_refused_with_the_command(ground: Ground, damage: str
 
 
 def test_a_newer_version_is_refused(ground: Ground) -> None:
-    ground.execute("INSERT INTO cdc_relay.schema_version VALUES (5)")
-    assert "has version 5, this cdc-relay knows 4" in refused(ground.make()).message
+    ground.execute("INSERT INTO cdc_relay.schema_version VALUES (99)")
+    assert "has version 99, this cdc-relay knows" in refused(ground.make()).message
 
 
 def test_each_missing_right_is_refused_with_the_grants_that_help(ground: Ground) -> None:

@@ -12,6 +12,7 @@ import pytest
 from cdc_relay.admin import setup as admin_setup  # pytest would call a `setup_module`
 from cdc_relay.config import load
 from cdc_relay.errors import AwayError
+from cdc_relay.sources.schema import AT_LOT, NEWEST, SCHEMA_SCRIPTS
 from cdc_relay.target import conninfo_of, wanted_of
 from tests.fixtures.fix_postgres import Database, PostgresServer
 from tests.integration.lots import make_entry
@@ -35,12 +36,12 @@ def test_publication_slot_and_schema_are_made_in_this_order(setup: Setup) -> Non
     publication, slot, schema = result.stdout.splitlines()
     assert publication == "publication orders_outbox: created for public.outbox"
     assert slot.startswith(f"slot {setup.slot}: created, confirmed up to ")
-    assert schema == "schema cdc_relay: created, version 4"
+    assert schema == f"schema cdc_relay: created, version {NEWEST}"
     made = setup.catalog()
     assert made["publications"] == [("orders_outbox", False, True, False, False, False, True)]
     assert made["members"] == [("orders_outbox", "outbox", None, None)]
     assert made["slot"] == [(setup.slot, "pgoutput", "logical", setup.database.name, False, False)]
-    assert made["versions"] == [(3,), (4,)]
+    assert made["versions"] == [(version,) for version in SCHEMA_SCRIPTS]
 
 
 def test_a_second_run_changes_nothing_and_says_so(setup: Setup) -> None:
@@ -67,7 +68,7 @@ def test_a_missing_part_is_made_and_the_others_left(setup: Setup) -> None:
 def test_a_schema_of_the_version_before_is_brought_up_to_date(setup: Setup) -> None:
     run_script(setup, "003_schema.sql")
     setup.database.execute("UPDATE cdc_relay.schema_version SET applied_at = '2020-01-01'")
-    assert "schema cdc_relay: brought up to date, version 4" in setup().stdout
+    assert f"schema cdc_relay: brought up to date, version {NEWEST}" in setup().stdout
     migrated = setup.catalog()
     assert setup.database.execute("SELECT version FROM cdc_relay.schema_version WHERE applied_at < '2021-01-01'") == [
         (3,)
@@ -128,21 +129,26 @@ def elsewhere(postgres: PostgresServer) -> Iterator[Database]:
     other.drop()
 
 
-def has_schema(database: Database) -> bool:
-    return bool(database.execute("SELECT 1 FROM pg_namespace WHERE nspname = 'cdc_relay'"))
+def tables(database: Database) -> list[str]:
+    rows = database.execute(
+        "SELECT relname FROM pg_class WHERE relnamespace = 'cdc_relay'::regnamespace AND relkind IN ('r', 'v')"
+        " ORDER BY 1"
+    )
+    return [name for (name,) in rows]
 
 
-def test_the_schema_is_made_where_the_lot_is_and_nothing_else(setup: Setup, elsewhere: Database) -> None:
+def test_the_lot_is_made_elsewhere_and_the_guard_beside_the_slot(setup: Setup, elsewhere: Database) -> None:
     setup.parking_dsn = elsewhere.dsn()
     result = setup()
     assert result.exit_code == 0, result.exception
-    assert f"schema cdc_relay: created, version 4, in database {elsewhere.name} of parking.dsn" in result.stdout
-    assert not has_schema(setup.database)
+    assert f"schema cdc_relay: created, version {max(AT_LOT)}, in database {elsewhere.name} of parking.dsn" in result.stdout
+    assert tables(setup.database) == ["gaps", "guard", "schema_version"]
+    assert tables(elsewhere) == ["dead_letters", "parked_records", "runs", "schema_version"]
     made = read_catalog(elsewhere, setup.slot)
     assert (made["publications"], made["members"]) == ([], [])
     assert setup.slots() == [(setup.slot, "pgoutput", "logical", setup.database.name, False, False)]
     open_lot(elsewhere.dsn()).close()
-    assert setup().stdout.count("already there") == 3
+    assert setup().stdout.count("already there") == 4
 
 
 def test_a_lot_elsewhere_that_is_away_or_refuses_names_its_setting(setup: Setup, elsewhere: Database) -> None:
@@ -164,8 +170,8 @@ def test_printed_script_asks_where_the_lot_is_and_makes_it_there(
         server.psql("-f", str(script), dbname=setup.database.name)
     assert setup.database.slot_names() == []
     server.psql("-v", f"parking={elsewhere.dsn()}", "-f", str(script), dbname=setup.database.name)
-    assert (has_schema(setup.database), has_schema(elsewhere)) == (False, True)
-    assert setup().stdout.count("already there") == 3
+    assert ("guard" in tables(setup.database), "parked_records" in tables(elsewhere)) == (True, True)
+    assert setup().stdout.count("already there") == 4
 
 
 # --- names

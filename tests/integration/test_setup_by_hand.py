@@ -73,6 +73,7 @@ def test_scripts_by_hand_make_the_same_catalog_as_setup(setup: Setup) -> None:
         run_script(setup, "002_slot.sql", f"slot={setup.slot}")
         run_script(setup, "003_schema.sql")
         run_script(setup, "004_parking.sql")
+        run_script(setup, "005_guard.sql")
         assert setup.catalog() == by_setup
 
 
