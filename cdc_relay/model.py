@@ -24,6 +24,7 @@ __all__ = [
     "Retry",
     "Scheduled",
     "Scope",
+    "Standing",
     "Ticket",
     "Transaction",
     "Unroutable",
@@ -43,6 +44,14 @@ class KeptColumn(NamedTuple):
 
 
 Columns = list[KeptColumn]  # a whole row
+
+
+class Standing(NamedTuple):
+    """Where a session begins."""
+
+    confirmed_lsn: int  # of the slot
+    end_lsn: int  # of the WAL
+    ceiling_lsn: int  # what the guard has written down: it may be confirmed without asking again
 
 
 class Transaction:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from concurrent.futures import TimeoutError as FutureTimeout
 from contextlib import suppress
 from dataclasses import replace
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 import structlog
 
@@ -20,14 +20,14 @@ from cdc_relay.parking.entry import Inventory
 from cdc_relay.parking.lot import Lot
 from cdc_relay.patience import Patience
 from cdc_relay.session.session import End, Session
+from cdc_relay.session.source import Source
 from cdc_relay.session.stream import Stream
 from cdc_relay.session.timing import Timing
-from cdc_relay.session.watch import CheckResult
 from cdc_relay.sinks.sink import Sink
 from cdc_relay.stats import State, Stats
 from cdc_relay.stop import Stop
 
-__all__ = ["Relay", "Source"]
+__all__ = ["Relay"]
 
 log = structlog.get_logger()
 T = TypeVar("T")
@@ -35,22 +35,6 @@ T = TypeVar("T")
 _STANDBY_SECONDS = 1.0
 _END_SECONDS = 10.0
 _LEAVE_SECONDS = 1.0  # what a shutting-down Postgres is asked to wait for open records
-
-
-class Source(Protocol):
-    """Postgres as the helper thread uses it: every call may block, within limits."""
-
-    server_is_leaving: bool
-
-    def preflight(self) -> CheckResult: ...
-
-    def open(self) -> Stream: ...
-
-    def check(self) -> CheckResult: ...
-
-    def read_range(self) -> tuple[int, int]:
-        """The slot's confirmed LSN and the end of the WAL: what may be delivered again is in between."""
-        ...
 
 
 class Relay:
@@ -63,7 +47,7 @@ class Relay:
         sink: Sink,
         lot: Lot,
         helper: Helper,
-        make_session: Callable[[Stream, Inventory], Session],
+        make_session: Callable[[Stream, Inventory, int], Session],
         on_streaming: Callable[[], None],
         stats: Stats,
         stop: Stop,
@@ -131,26 +115,26 @@ class Relay:
     def _begin(self, stream: Stream) -> None:
         """Only the reader of the slot may touch what the lot has for it."""
         try:
-            inventory = self._await(self._take_over)
+            taken = self._await(self._take_over)
         except BaseException as exc:
             stream.close()
             if not isinstance(exc, AwayError):
                 raise
             self._wait_for(exc, State.WAITING)
             return
-        if inventory is None:
+        if taken is None:
             stream.close()
             return
         self._may_wait = True  # --no-wait is about the start
-        self._stream(stream, inventory)
+        self._stream(stream, *taken)
 
-    def _take_over(self) -> Inventory:
+    def _take_over(self) -> tuple[Inventory, int]:
         """After a failover the lot may have records beyond the end of this server's WAL: those never come again."""
-        confirmed_lsn, end_lsn = self._source.read_range()
+        confirmed_lsn, end_lsn, ceiling_lsn = self._source.take_over()
         inventory = self._lot.take_over(confirmed_lsn)
         self._has_begun = True
         identities = frozenset(each for each in inventory.identities if each[1] <= end_lsn)
-        return replace(inventory, identities=identities, end_lsn=end_lsn)
+        return replace(inventory, identities=identities, end_lsn=end_lsn), ceiling_lsn
 
     def _probe_sink(self) -> None:
         try:
@@ -182,12 +166,25 @@ class Relay:
                 exc.message, remedy=exc.remedy or "try again later, or let the relay wait: without --no-wait"
             )
         self._enter(state, exc.message)
-        self._patience.pause(_STANDBY_SECONDS if state is State.STANDBY else None)
+        if state is State.STANDBY:
+            self._stand_by()
+        else:
+            self._patience.pause()
+
+    def _stand_by(self) -> None:
+        """Until the slot is free, or nobody can tell: then everything is looked at again."""
+        while not self._stop.requested:
+            self._patience.pause(_STANDBY_SECONDS)
+            try:
+                if self._await(self._source.is_free):
+                    return
+            except AwayError:
+                return
 
     # -- being there
 
-    def _stream(self, stream: Stream, inventory: Inventory) -> None:
-        session = self._make_session(stream, inventory)
+    def _stream(self, stream: Stream, inventory: Inventory, ceiling_lsn: int) -> None:
+        session = self._make_session(stream, inventory, ceiling_lsn)
         started, lost = time.monotonic(), None
         self._enter(State.STREAMING)
         try:

@@ -49,9 +49,9 @@ log = structlog.get_logger()
 _PORT_PATIENCE_SECONDS = 10.0  # what a reader that just gave the slot away may need to close its port
 
 
-def run_relay(config: RelayConfig, *, stop: Stop, wait: bool = True) -> None:
+def run_relay(config: RelayConfig, *, stop: Stop, wait: bool = True, accept_gap: bool = False) -> None:
     """Blocks until stopped; raises RelayError with the reason otherwise."""
-    parts = _Parts(config, stop)
+    parts = _Parts(config, stop, accept_gap=accept_gap)
     http = _Http(config, stats=parts.stats, stop=stop)
     relay = Relay(
         source=parts.source,
@@ -77,10 +77,10 @@ def run_relay(config: RelayConfig, *, stop: Stop, wait: bool = True) -> None:
 class _Parts:
     """What lives as long as the process, and the sessions that are made of it."""
 
-    def __init__(self, config: RelayConfig, stop: Stop) -> None:
+    def __init__(self, config: RelayConfig, stop: Stop, *, accept_gap: bool) -> None:
         wanted = wanted_of(config)
         self.stats = Stats()
-        self.source = _make_source(config, wanted)
+        self.source = _make_source(config, wanted, accept_gap=accept_gap)
         self._router = Router(wanted.outboxes)
         self.sink = _make_sink(config.sink, fixed_topics=self._router.fixed_topics)
         self.lot = _make_lot(config)
@@ -90,16 +90,17 @@ class _Parts:
         self._config = config
         self._stop = stop
 
-    def make_session(self, stream: Stream, inventory: Inventory) -> Session:
+    def make_session(self, stream: Stream, inventory: Inventory, ceiling_lsn: int) -> Session:
         limits = self._config.delivery.window
         window = Window(record_limit=limits.records, byte_limit=limits.bytes)
-        intake = Intake(self._router, window, inventory.identities)
+        intake = Intake(self._router, window, inventory.identities, ceiling_lsn=ceiling_lsn)
         return Session(
             stream,
             intake,
             sink=self.sink,
             dispatch=self._make_dispatch(intake, inventory),
             check=lambda: self.helper.submit(self.source.check),
+            raise_ceiling=lambda lsn: self.helper.submit(lambda: self.source.raise_ceiling(lsn)),
             server_is_leaving=lambda: self.source.server_is_leaving,
             stats=self.stats,
             stop=self._stop,
@@ -131,12 +132,13 @@ class _Parts:
         return self._router.route_columns(claim.outbox, claim.columns or [], transaction, claim.ordinal)
 
 
-def _make_source(config: RelayConfig, wanted: Wanted) -> SlotSource:
+def _make_source(config: RelayConfig, wanted: Wanted, *, accept_gap: bool) -> SlotSource:
     return SlotSource(
         wanted,
         catalog_conninfo=conninfo_of(config),
         replication_conninfo=replication_conninfo_of(config),
         wal_sender_timeout_seconds=config.source.wal_sender_timeout_seconds,
+        accept_gap=accept_gap,
     )
 
 

@@ -20,6 +20,8 @@ from cdc_relay.errors import RefusedError
 from cdc_relay.protocol.lsn import format_lsn
 from cdc_relay.routing.router import Outbox
 from cdc_relay.sources.catalog import Facts, read_facts
+from cdc_relay.sources.guard import describe_publication, find_problem
+from cdc_relay.sources.guard_table import GuardTable
 from cdc_relay.sources.line import Line
 from cdc_relay.sources.preflight import Wanted, find_problems, refuse
 from cdc_relay.sources.schema import AT_LOT, AT_SOURCE, NEWEST, SCHEMA_SCRIPTS, grants
@@ -70,6 +72,7 @@ def set_up(conninfo: str, wanted: Wanted, *, parking_conninfo: str | None = None
         if parking_conninfo is not None:
             yield _make_lot_elsewhere(parking_conninfo)
         refuse(find_problems(_read(line, wanted), wanted))
+        yield from _begin_guard(line, wanted)
     for warning in find_warnings(conninfo, plan, wanted):
         yield Notice(Kind.WARNING, warning)
     yield Notice(Kind.HINT, _HINT)
@@ -122,6 +125,24 @@ def _make_lot_elsewhere(conninfo: str) -> Notice:
         _begin(line, "parking.dsn")
         notice = _make_schema(line, AT_LOT, "parking.dsn")
         return Notice(notice.kind, f"{notice.text}, in database {line.place.database} of parking.dsn")
+
+
+def _begin_guard(line: Line, wanted: Wanted) -> Iterator[Notice]:
+    """One that is there stays: it remembers what a slot that was made anew does not have."""
+    with explained("slot guard", needs=_SCHEMA_NEEDS.format("source.dsn")):
+        facts = _read(line, wanted)
+        table = GuardTable(wanted.slot, [(box.schema, box.name) for box in wanted.tables])
+        guard = table.read(line)
+        if guard is None:
+            confirmed_lsn = 0 if facts.slot is None else facts.slot.confirmed_lsn
+            table.begin(line, publication=describe_publication(facts, wanted), ceiling_lsn=confirmed_lsn)
+            yield Notice(Kind.STEP, f"slot guard: begun at {format_lsn(confirmed_lsn)}")
+            return
+        problem = find_problem(guard, facts, table.read_server(line), wanted)
+    yield Notice(Kind.STEP, f"slot guard: already there, ceiling {format_lsn(guard.ceiling_lsn)}")
+    if problem is not None:
+        said, remedy = problem.finding.problem, problem.finding.remedy
+        yield Notice(Kind.WARNING, f"run will refuse to start: {said}\n  what to do: {remedy}")
 
 
 def _describe(missing: list[int], versions: Collection[int]) -> str:

@@ -25,6 +25,9 @@ __all__ = ["run_command"]
     "--no-wait", is_flag=True, help="Exit with 3 instead of waiting when Postgres, Kafka or the slot is away."
 )
 @click.option(
+    "--accept-gap", is_flag=True, help="Go on although events may be missing from the slot, and write that down."
+)
+@click.option(
     "--log-format", type=click.Choice(["console", "json"]), default=None, help="Default: console on a terminal."
 )
 @click.option(
@@ -34,7 +37,7 @@ __all__ = ["run_command"]
     show_default=True,
     help="The least that is said on stderr.",
 )
-def run_command(config_path: Path, no_wait: bool, log_format: str | None, log_level: str) -> None:
+def run_command(config_path: Path, no_wait: bool, accept_gap: bool, log_format: str | None, log_level: str) -> None:
     """Read the slot and publish to Kafka until told to stop.
 
     SIGTERM or Ctrl-C drains and exits with 0 (1 if delivery.drain was too short); a second one exits at once with 1.
@@ -46,7 +49,7 @@ def run_command(config_path: Path, no_wait: bool, log_format: str | None, log_le
         structlog.get_logger().warning("configuration", text=text)
     from cdc_relay.wiring import run_relay  # after the cheap checks: psycopg and confluent_kafka take 0.4 s to import
 
-    run_relay(loaded, stop=_stop_on_signals(), wait=not no_wait)
+    run_relay(loaded, stop=_stop_on_signals(), wait=not no_wait, accept_gap=accept_gap)
 
 
 def configure_logs(log_format: str, level: str) -> None:

@@ -62,8 +62,10 @@ class Intake:
         "window",
     )
 
-    def __init__(self, router: Router, window: Window, parked: frozenset[Identity] = frozenset()) -> None:
-        self.ledger = Ledger()
+    def __init__(
+        self, router: Router, window: Window, parked: frozenset[Identity] = frozenset(), *, ceiling_lsn: int = 0
+    ) -> None:
+        self.ledger = Ledger(ceiling_lsn=ceiling_lsn)
         self.window = window
         self.reply_is_due = False  # the server asked for a status update
         self.idle_lsn = 0  # the server is past this with nothing for us, not yet entered in the ledger

@@ -18,10 +18,21 @@ __all__ = ["Ledger"]
 class Ledger:
     """Begin, add, commit and settle in; the safe LSN out."""
 
-    __slots__ = ("_current", "_last_lsn", "_queue", "_reported_lsn", "received_lsn", "safe_lsn")
+    __slots__ = (
+        "_current",
+        "_last_lsn",
+        "_queue",
+        "_reported_lsn",
+        "ceiling_lsn",
+        "received_lsn",
+        "safe_lsn",
+        "settled_lsn",
+    )
 
-    def __init__(self) -> None:
+    def __init__(self, *, ceiling_lsn: int = 0) -> None:
         self.safe_lsn = 0  # 0: nothing settled in this session; Postgres reads it as "no position"
+        self.settled_lsn = 0  # end of the last transaction within the safe ones that had records
+        self.ceiling_lsn = ceiling_lsn  # what the guard has written down: no report passes it
         self.received_lsn = 0  # the highest position this session has seen
         self._reported_lsn = 0
         self._last_lsn = 0  # end of the newest entry
@@ -81,9 +92,14 @@ class Ledger:
         if not transaction.open_count and transaction.end_lsn and transaction is self._queue[0]:
             self._advance()
 
+    @property
+    def confirmable_lsn(self) -> int:
+        """Safe, and known to the guard."""
+        return min(self.safe_lsn, self.ceiling_lsn)
+
     def report(self) -> int:
         """The position for the next status update: never beyond what this session received, never backwards."""
-        lsn = self.safe_lsn
+        lsn = self.confirmable_lsn
         if lsn > self.received_lsn or lsn < self._reported_lsn:
             raise LedgerError(
                 f"refusing to confirm {format_lsn(lsn)}: this session received up to {format_lsn(self.received_lsn)}"
@@ -102,4 +118,7 @@ class Ledger:
     def _advance(self) -> None:
         queue = self._queue
         while queue and queue[0].end_lsn and not queue[0].open_count:
-            self.safe_lsn = queue.popleft().end_lsn
+            transaction = queue.popleft()
+            self.safe_lsn = transaction.end_lsn
+            if transaction.record_count:
+                self.settled_lsn = transaction.end_lsn

@@ -88,9 +88,15 @@ class CarefulReader:
             self._drain.run(self._clock() + SURVIVED_SECONDS)
             self._wait_for(notebook.close_note())
             caution.passed()
-            self._intake.reply_is_due = True  # confirm at once: the next run must not begin further back than needed
+            self._confirm()
         else:
             self._frame, self._note_at = frame, self._clock() + _NOTE_SECONDS
+
+    def _confirm(self) -> None:
+        """At once: the next run must not begin further back than needed."""
+        self._drain.confirm()
+        self._pulse.heard_at = now = self._clock()
+        self._standstill.forgive(now)
 
     def _hand_over(self, outcome: Outcome | None) -> None:
         if outcome is not None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from cdc_relay.bell import Bell
 from cdc_relay.delivery.intake import Intake
 from cdc_relay.dispatch.dispatch import Dispatch
+from cdc_relay.session.ceiling import Ceiling
 from cdc_relay.session.progress import Progress
 from cdc_relay.session.pulse import Pulse
 from cdc_relay.sinks.sink import Sink
@@ -14,6 +15,7 @@ from cdc_relay.sinks.sink import Sink
 __all__ = ["Drain"]
 
 _TURN_SECONDS = 0.05
+_CONFIRM_SECONDS = 5.0
 
 
 class Drain:
@@ -24,6 +26,7 @@ class Drain:
         sink: Sink,
         *,
         pulse: Pulse,
+        ceiling: Ceiling,
         progress: Progress,
         bell: Bell,
         clock: Callable[[], float],
@@ -32,6 +35,7 @@ class Drain:
         self._dispatch = dispatch
         self._sink = sink
         self._pulse = pulse
+        self._ceiling = ceiling
         self._progress = progress
         self._bell = bell
         self._clock = clock
@@ -44,6 +48,17 @@ class Drain:
     def run(self, deadline: float) -> None:
         while not self.is_empty and self._clock() < deadline:
             self._turn()
+
+    def confirm(self) -> bool:
+        """All that is safe, as soon as the guard has it written down; False when it cannot."""
+        deadline, ceiling = self._clock() + _CONFIRM_SECONDS, self._ceiling
+        ceiling.urge()
+        while not ceiling.is_reached and not ceiling.trouble and self._clock() < deadline:
+            self._pulse.report_if_due(self._clock())
+            if not ceiling.is_reached:
+                self._bell.wait(_TURN_SECONDS)
+                self._bell.hush()
+        return ceiling.is_reached
 
     def _turn(self) -> None:
         dispatch = self._dispatch

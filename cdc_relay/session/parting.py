@@ -49,6 +49,8 @@ class Parting:
         if may_read:
             self._read_to_commit(self._clock() + min(drain_seconds, _COMMIT_SECONDS))
         self._drain.run(deadline)
+        if not self._drain.confirm():
+            log.warning("not_all_confirmed", consequence="records settled last will be delivered again")
         self._shake_hands(self._clock() + _HANDSHAKE_SECONDS)
         return self._intake.window.record_count + self._dispatch.unwritten_count
 

@@ -6,6 +6,7 @@ import structlog
 
 from cdc_relay.delivery.intake import Intake
 from cdc_relay.dispatch.dispatch import Dispatch
+from cdc_relay.session.ceiling import Ceiling
 from cdc_relay.session.timing import Timing
 from cdc_relay.sinks.sink import Sink
 from cdc_relay.stats import State, Stats
@@ -17,11 +18,20 @@ log = structlog.get_logger()
 
 class Progress:
     def __init__(
-        self, intake: Intake, dispatch: Dispatch, sink: Sink, *, stats: Stats, timing: Timing, now: float
+        self,
+        intake: Intake,
+        dispatch: Dispatch,
+        sink: Sink,
+        *,
+        ceiling: Ceiling,
+        stats: Stats,
+        timing: Timing,
+        now: float,
     ) -> None:
         self._intake = intake
         self._dispatch = dispatch
         self._sink = sink
+        self._ceiling = ceiling
         self._stats = stats
         self._timing = timing
         self._settled_at = now
@@ -52,6 +62,8 @@ class Progress:
         stats.last_settled_at = self._settled_at
         if self._dispatch.trouble:
             self._enter(State.HOLDING, f"the lot: {self._dispatch.trouble}")
+        elif self._ceiling.trouble:
+            self._enter(State.HOLDING, f"the guard: {self._ceiling.trouble}")
         elif self.is_holding(now):
             self._enter(State.HOLDING, self._sink.error or "the broker acknowledges nothing")
         else:

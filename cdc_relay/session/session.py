@@ -15,6 +15,7 @@ from cdc_relay.delivery.intake import Intake
 from cdc_relay.dispatch.dispatch import Dispatch
 from cdc_relay.model import Record
 from cdc_relay.session.careful_reader import CarefulReader
+from cdc_relay.session.ceiling import Ceiling, Raise
 from cdc_relay.session.drain import Drain
 from cdc_relay.session.parting import Parting
 from cdc_relay.session.progress import Progress
@@ -56,6 +57,7 @@ class Session:
         sink: Sink,
         dispatch: Dispatch,
         check: Check,
+        raise_ceiling: Raise,
         server_is_leaving: Callable[[], bool],
         stats: Stats,
         stop: Stop,
@@ -73,16 +75,24 @@ class Session:
         self._clock = clock
         now = clock()
         self._standstill = Standstill(now, timing.silence)
-        self._pulse = Pulse(stream, intake, timing, now=now)
+        self._ceiling = Ceiling(intake.ledger, raise_ceiling, now=now)
+        self._pulse = Pulse(stream, intake, self._ceiling, timing, now=now)
         self._watch = Watch(check, intake, stats=stats, pause_seconds=timing.check, now=now)
-        self._progress = Progress(intake, dispatch, sink, stats=stats, timing=timing, now=now)
+        self._progress = Progress(intake, dispatch, sink, ceiling=self._ceiling, stats=stats, timing=timing, now=now)
         self._build_ways()
 
     def _build_ways(self) -> None:
         """Other than a turn: to read with care, to read no more, to leave."""
         stream, intake, dispatch, pulse, clock = self._stream, self._intake, self._dispatch, self._pulse, self._clock
         self._drain = Drain(
-            intake, dispatch, self._sink, pulse=pulse, progress=self._progress, bell=self._bell, clock=clock
+            intake,
+            dispatch,
+            self._sink,
+            pulse=pulse,
+            ceiling=self._ceiling,
+            progress=self._progress,
+            bell=self._bell,
+            clock=clock,
         )
         self._parting = Parting(stream, intake, dispatch, drain=self._drain, pulse=pulse, clock=clock)
         self._careful_reader = CarefulReader(

@@ -56,11 +56,13 @@ def refuse(findings: Iterable[Finding]) -> None:
     raise RefusedError(first.problem, remedy=first.remedy + more)
 
 
-def find_problems(facts: Facts, wanted: Wanted) -> Iterator[Finding]:
+def find_problems(facts: Facts, wanted: Wanted, *, with_slot: bool = True) -> Iterator[Finding]:
+    """Without the slot where somebody else has judged it."""
     yield from _server_problems(facts)
     if facts.server_version < OLDEST_VERSION:
         return  # nothing else was asked
-    yield from _slot_problems(facts, wanted)
+    if with_slot:
+        yield from _slot_problems(facts, wanted)
     yield from _publication_problems(facts, wanted)
     yield from _standby_problems(facts, wanted)
 

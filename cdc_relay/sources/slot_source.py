@@ -6,19 +6,22 @@ Owns the catalog connection. Every call may block within limits; nothing here to
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TypeVar
 
 from cdc_relay.errors import AwayError, RefusedError, SourceError
+from cdc_relay.model import Standing
 from cdc_relay.protocol.lsn import format_lsn
-from cdc_relay.sources.catalog import Facts, Fingerprint, read_facts, read_sync_state
+from cdc_relay.sources.catalog import OLDEST_VERSION, Facts, Fingerprint, read_facts, read_sync_state
+from cdc_relay.sources.guard_table import explain_guard
 from cdc_relay.sources.knock import CANNOT_CONNECT_NOW, Place, knock
 from cdc_relay.sources.line import Line
-from cdc_relay.sources.preflight import Wanted, find_problems, names_us_as_standby, refuse, standby_finding
+from cdc_relay.sources.preflight import Finding, Wanted, find_problems, names_us_as_standby, refuse, standby_finding
 from cdc_relay.sources.slot import SlotStream, start_stream
+from cdc_relay.sources.slot_guard import SlotGuard
 
 __all__ = ["Checkup", "SlotSource"]
 
@@ -26,6 +29,8 @@ __all__ = ["Checkup", "SlotSource"]
 T = TypeVar("T")
 
 _STATEMENT_LIMIT_SECONDS = 10
+_READER = "SELECT active_pid FROM pg_replication_slots WHERE slot_name = $1"
+_CHANGED_REMEDY = "cdc-relay setup -c FILE; then cdc-relay run -c FILE: what is missing is said there"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +56,16 @@ class SlotSource:
     """One slot of one database."""
 
     def __init__(
-        self, wanted: Wanted, *, catalog_conninfo: str, replication_conninfo: str, wal_sender_timeout_seconds: float
+        self,
+        wanted: Wanted,
+        *,
+        catalog_conninfo: str,
+        replication_conninfo: str,
+        wal_sender_timeout_seconds: float,
+        accept_gap: bool = False,
     ) -> None:
         self._wanted = wanted
+        self._guard = SlotGuard(wanted, accept_gap=accept_gap)
         self._catalog_conninfo = catalog_conninfo
         self._replication_conninfo = replication_conninfo
         self._wal_sender_timeout_seconds = wal_sender_timeout_seconds
@@ -68,7 +80,7 @@ class SlotSource:
         self.server_is_leaving = False
         self.close()
         facts = self._facts()
-        refuse(find_problems(facts, self._wanted))
+        refuse(self._find_problems(facts))
         self._compare(facts)
         return Checkup(facts.lag_bytes)
 
@@ -97,10 +109,29 @@ class SlotSource:
             refuse([standby_finding(self._wanted.application_name, facts.synchronous_standby_names)])
         return Checkup(facts.lag_bytes)
 
-    def read_range(self) -> tuple[int, int]:
-        """Where the stream begins, if nothing has been confirmed since it was opened, and where the WAL ends."""
+    def is_free(self) -> bool:
+        """Whether nobody reads the slot; also when it is gone, which the next preflight says better."""
+        rows = self._ask(lambda line: line.query(_READER, [self._wanted.slot]))
+        return not rows or rows[0][0] is None
+
+    def take_over(self) -> Standing:
+        """The stream is open and nothing has been confirmed on it: where it begins, and how far it may be confirmed."""
         facts = self._look_again()
-        return 0 if facts.slot is None else facts.slot.confirmed_lsn, facts.wal_lsn
+        ceiling_lsn = self._ask(lambda line: self._guard.take_over(line, facts))
+        return Standing(0 if facts.slot is None else facts.slot.confirmed_lsn, facts.wal_lsn, ceiling_lsn)
+
+    def raise_ceiling(self, lsn: int) -> None:
+        """Durable when it returns. AwayError: try again; SourceError: this line must not be confirmed any further."""
+        seen = self._seen
+        assert seen is not None, "no session without a preflight"
+        try:
+            is_ours = self._guard.raise_to(self._catalog(), lsn, seen_lsn=seen.lsn, seen_at=seen.at)
+        except (SourceError, RefusedError) as exc:
+            self.close()
+            self._notice_leaving()
+            raise explain_guard(exc, self._place) from exc
+        if not is_ours:  # begin again: the next start looks at everything anew
+            raise SourceError("the slot guard's row is gone, or the server is not the one that this line began with")
 
     def fileno(self) -> int | None:
         """What the helper watches between two jobs."""
@@ -148,6 +179,20 @@ class SlotSource:
         tables = [(outbox.schema, outbox.name) for outbox in self._wanted.tables]
         return self._ask(lambda line: read_facts(line, slot=slot, publication=publication, tables=tables))
 
+    def _find_problems(self, facts: Facts) -> Iterator[Finding]:
+        """What the guard says of a slot that is gone says more than that it is gone."""
+        findings = list(find_problems(facts, self._wanted))
+        if facts.server_version < OLDEST_VERSION:
+            return iter(findings)
+        try:
+            problem = self._ask(lambda line: self._guard.look(line, facts))
+        except RefusedError as exc:
+            return iter([*findings, Finding(exc.message, exc.remedy)])
+        if problem is None:
+            return iter(findings)
+        rest = find_problems(facts, self._wanted, with_slot=problem.can_be_accepted)
+        return iter([problem.finding, *rest])
+
     def _require_one_server(self, place: Place) -> None:
         """A DSN may name several: what we check must be what we read."""
         if place != self._place:
@@ -170,10 +215,10 @@ class SlotSource:
     def _compare(self, facts: Facts) -> None:
         now = _Sighting(facts.fingerprint, facts.wal_lsn, time.time())
         if self._seen is not None and self._seen.fingerprint != now.fingerprint:
+            problem = self._ask(lambda line: self._guard.look(line, facts))
             raise RefusedError(
                 f"publication {self._wanted.publication} changed while the relay was reading: rows committed between"
                 f" {self._seen} and {now} may be missing from the stream; nothing more was confirmed",
-                remedy="run cdc-relay setup -c FILE so that the publication has every outbox again, publish again the"
-                " rows of that range, then start the relay",
+                remedy=_CHANGED_REMEDY if problem is None else problem.finding.remedy,
             )
         self._seen = now

@@ -37,7 +37,7 @@ FLOW_FAULTS = (
         promise=5,
         title="a status update is sent only when Postgres asks",
         file=PULSE,
-        old=" or now >= self.due_at:",
+        old=" or now >= self._report_at:",
         new=":",
         tests=(
             f"{UNIT_SESSION}test_status_updates_run_on_a_clock_with_a_full_window",
@@ -48,8 +48,8 @@ FLOW_FAULTS = (
         promise=5,
         title="no status update is sent while the window is full",
         file=PULSE,
-        old=" or now >= self.due_at:",
-        new=" or (now >= self.due_at and not self._intake.window.is_full):",
+        old=" or now >= self._report_at:",
+        new=" or (now >= self._report_at and not self._intake.window.is_full):",
         tests=(
             f"{UNIT_SESSION}test_status_updates_run_on_a_clock_with_a_full_window",
             f"{HELD_PROMISES}test_postgres_hears_from_a_relay_with_a_full_window_and_keeps_it",

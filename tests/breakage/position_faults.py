@@ -79,8 +79,8 @@ POSITION_FAULTS = (
         promise=3,
         title="the ledger is kept from one connection to the next",
         file=INTAKE,
-        old="self.ledger = Ledger()",
-        new="self.ledger = globals().setdefault('kept', Ledger())",
+        old="self.ledger = Ledger(ceiling_lsn=ceiling_lsn)",
+        new="self.ledger = globals().setdefault('kept', Ledger(ceiling_lsn=ceiling_lsn))",
         tests=(
             f"{UNIT_PROMISES}test_a_new_line_knows_no_position_of_the_last_one",
             f"{STATUS_UPDATES}test_every_session_begins_with_flush_zero",

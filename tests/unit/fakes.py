@@ -8,12 +8,12 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 
 from cdc_relay.bell import Bell
-from cdc_relay.errors import AwayError, SinkError
+from cdc_relay.errors import AwayError, RelayError, SinkError
 from cdc_relay.model import Failure, Record
 from cdc_relay.sinks.sink import Emptied, Reject, Reports, Slip, TopicLimits
 from cdc_relay.stop import Stop
 
-__all__ = ["FakeChecks", "FakeClock", "FakeSink", "FakeStream", "Status"]
+__all__ = ["FakeChecks", "FakeClock", "FakeGuard", "FakeSink", "FakeStream", "Status"]
 
 
 class FakeClock:
@@ -58,6 +58,26 @@ class FakeStream:
 
     def close(self) -> None:
         self.closed = True
+
+
+class FakeGuard:
+    """Writes ceilings down at once, unless it is to be slow or is in trouble."""
+
+    def __init__(self) -> None:
+        self.ceilings: list[int] = []
+        self.slow: list[Future[None]] | None = None
+        self.trouble: RelayError | None = None
+
+    def __call__(self, lsn: int) -> Future[None]:
+        self.ceilings.append(lsn)
+        future: Future[None] = Future()
+        if self.trouble is not None:
+            future.set_exception(self.trouble)
+        elif self.slow is not None:
+            self.slow.append(future)
+        else:
+            future.set_result(None)
+        return future
 
 
 class FakeSink:

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from cdc_relay.errors import RelayError
 from cdc_relay.helper import Helper
-from cdc_relay.model import Identity
+from cdc_relay.model import Identity, Standing
 from cdc_relay.parking.entry import Inventory
 from cdc_relay.relay import Relay
 from cdc_relay.session.session import End, Session
@@ -69,7 +69,9 @@ class FakeSource:
         self.preflights: deque[RelayError] = deque()
         self.opens: deque[RelayError] = deque()
         self.streams: list[Line] = []
-        self.confirmed_lsn, self.end_lsn = 100, 900
+        self.frees: deque[bool | RelayError] = deque()
+        self.gaps: deque[RelayError] = deque()
+        self.confirmed_lsn, self.end_lsn, self.ceiling_lsn = 100, 900, 300
         self._clock = clock
         self._calls = calls
 
@@ -89,8 +91,17 @@ class FakeSource:
     def check(self) -> FakeCheckup:
         return FakeCheckup()
 
-    def read_range(self) -> tuple[int, int]:
-        return self.confirmed_lsn, self.end_lsn
+    def is_free(self) -> bool:
+        self._calls.append("is free")
+        answer = self.frees.popleft() if self.frees else True
+        if isinstance(answer, RelayError):
+            raise answer
+        return answer
+
+    def take_over(self) -> Standing:
+        if self.gaps:
+            raise self.gaps.popleft()
+        return Standing(self.confirmed_lsn, self.end_lsn, self.ceiling_lsn)
 
 
 class WatchedSink(FakeSink):
@@ -190,6 +201,7 @@ class Rig:
         self.lot = WatchedLot(clock, self.calls)
         self.helper = InlineHelper()
         self.inventories: list[Inventory] = []
+        self.ceilings: list[int] = []
         self.script = Script(deque(ends))
         self.script.on_run = self._stop_after_the_script
         self.streaming_count = 0
@@ -214,8 +226,9 @@ class Rig:
     def waits(self) -> float:
         return self.time.now - 1000.0
 
-    def _make_session(self, stream: Stream, inventory: Inventory) -> Session:
+    def _make_session(self, stream: Stream, inventory: Inventory, ceiling_lsn: int) -> Session:
         self.inventories.append(inventory)
+        self.ceilings.append(ceiling_lsn)
         return ScriptedSession(stream, self.script, self.calls)
 
     def _note_streaming(self) -> None:

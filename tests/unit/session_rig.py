@@ -18,7 +18,7 @@ from cdc_relay.stop import Stop
 from tests.unit import frames
 from tests.unit.dispatch_rig import POISON
 from tests.unit.fake_lot import FakeJobs, FakeLot
-from tests.unit.fakes import FakeChecks, FakeClock, FakeSink, FakeStream
+from tests.unit.fakes import FakeChecks, FakeClock, FakeGuard, FakeSink, FakeStream
 
 __all__ = ["ALIVE", "Line", "SessionRig", "row", "transaction"]
 
@@ -85,6 +85,7 @@ class SessionRig:
         self.stats = Stats()
         self.leaving = False
         inventory = self.lot.take_over(0)
+        self.guard = FakeGuard()
         self.intake = Intake(Router([OUTBOX]), Window(record_limit=records, byte_limit=1 << 20), inventory.identities)
         self.dispatch = self._make_dispatch(inventory)
         self.session = self._make_session()
@@ -109,6 +110,7 @@ class SessionRig:
             sink=self.sink,
             dispatch=self.dispatch,
             check=self.checks,
+            raise_ceiling=self.guard,
             server_is_leaving=lambda: self.leaving,
             stats=self.stats,
             stop=self.stop,

@@ -13,6 +13,8 @@ from cdc_relay.delivery.ledger import Ledger
 from cdc_relay.errors import LedgerError
 from cdc_relay.model import Transaction
 
+ANY = 1 << 63  # the guard allows everything
+
 
 def open_transaction(ledger: Ledger, *, commit_lsn: int, records: int = 0) -> Transaction:
     transaction = ledger.begin(commit_lsn=commit_lsn, commit_time_us=0, xid=7)
@@ -22,7 +24,7 @@ def open_transaction(ledger: Ledger, *, commit_lsn: int, records: int = 0) -> Tr
 
 
 def test_nothing_is_safe_before_something_is_settled() -> None:
-    ledger = Ledger()
+    ledger = Ledger(ceiling_lsn=ANY)
     ledger.receive(100)
     open_transaction(ledger, commit_lsn=50, records=1)
     ledger.commit(60)
@@ -30,7 +32,7 @@ def test_nothing_is_safe_before_something_is_settled() -> None:
 
 
 def test_safe_lsn_waits_for_the_oldest_transaction() -> None:
-    ledger = Ledger()
+    ledger = Ledger(ceiling_lsn=ANY)
     first = open_transaction(ledger, commit_lsn=10, records=2)
     ledger.commit(20)
     second = open_transaction(ledger, commit_lsn=30, records=1)
@@ -43,7 +45,7 @@ def test_safe_lsn_waits_for_the_oldest_transaction() -> None:
 
 
 def test_the_oldest_is_the_first_that_is_not_settled() -> None:
-    ledger = Ledger()
+    ledger = Ledger(ceiling_lsn=ANY)
     assert ledger.oldest is None
     first = open_transaction(ledger, commit_lsn=10, records=1)
     ledger.commit(20)
@@ -54,7 +56,7 @@ def test_the_oldest_is_the_first_that_is_not_settled() -> None:
 
 
 def test_a_transaction_is_not_safe_before_its_commit_is_read() -> None:
-    ledger = Ledger()
+    ledger = Ledger(ceiling_lsn=ANY)
     transaction = open_transaction(ledger, commit_lsn=10, records=1)
     ledger.settle(transaction)
     assert ledger.safe_lsn == 0
@@ -63,7 +65,7 @@ def test_a_transaction_is_not_safe_before_its_commit_is_read() -> None:
 
 
 def test_an_idle_position_never_passes_what_is_in_flight() -> None:
-    ledger = Ledger()
+    ledger = Ledger(ceiling_lsn=ANY)
     transaction = open_transaction(ledger, commit_lsn=10, records=1)
     ledger.commit(20)
     ledger.idle(90)
@@ -73,7 +75,7 @@ def test_an_idle_position_never_passes_what_is_in_flight() -> None:
 
 
 def test_an_idle_position_inside_a_transaction_counts_for_nothing() -> None:
-    ledger = Ledger()
+    ledger = Ledger(ceiling_lsn=ANY)
     open_transaction(ledger, commit_lsn=10)
     ledger.idle(90)
     ledger.commit(20)
@@ -81,7 +83,7 @@ def test_an_idle_position_inside_a_transaction_counts_for_nothing() -> None:
 
 
 def test_ordinals_count_the_records_of_their_transaction() -> None:
-    ledger = Ledger()
+    ledger = Ledger(ceiling_lsn=ANY)
     open_transaction(ledger, commit_lsn=10)
     assert [ledger.add(), ledger.add()] == [0, 1]
     ledger.commit(20)
@@ -90,7 +92,7 @@ def test_ordinals_count_the_records_of_their_transaction() -> None:
 
 
 def test_a_report_beyond_what_was_received_is_refused() -> None:
-    ledger = Ledger()
+    ledger = Ledger(ceiling_lsn=ANY)
     ledger.received_lsn = 10
     ledger.safe_lsn = 11
     with pytest.raises(LedgerError, match="0/B"):
@@ -98,7 +100,7 @@ def test_a_report_beyond_what_was_received_is_refused() -> None:
 
 
 def test_a_report_below_the_last_one_is_refused() -> None:
-    ledger = Ledger()
+    ledger = Ledger(ceiling_lsn=ANY)
     ledger.idle(20)
     assert ledger.report() == 20
     ledger.safe_lsn = 19
@@ -107,7 +109,7 @@ def test_a_report_below_the_last_one_is_refused() -> None:
 
 
 def test_the_ledger_refuses_what_no_stream_can_say() -> None:
-    ledger = Ledger()
+    ledger = Ledger(ceiling_lsn=ANY)
     with pytest.raises(LedgerError):
         ledger.add()
     with pytest.raises(LedgerError):
@@ -145,7 +147,7 @@ class LedgerMachine(RuleBasedStateMachine):
     @rule()
     def reconnect(self) -> None:
         """Every LSN dies with its connection."""
-        self.ledger = Ledger()
+        self.ledger = Ledger(ceiling_lsn=ANY)
         self.model: list[ModelTransaction] = []
         self.reported = 0
         self.in_transaction = False

@@ -20,7 +20,7 @@ TRANSACTION = (
 
 
 def make_intake() -> Intake:
-    return Intake(Router([OUTBOX]), Window(record_limit=10, byte_limit=1000))
+    return Intake(Router([OUTBOX]), Window(record_limit=10, byte_limit=1000), ceiling_lsn=1000)
 
 
 def event_ids(intake: Intake) -> list[bytes | None]:
