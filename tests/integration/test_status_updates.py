@@ -68,7 +68,7 @@ def conversations(
     proxy = TcpProxy("127.0.0.1", postgres.port)
     proxy.record = True
     pipeline = Pipeline(Database(postgres), kafka, relay_maker(tmp_path_factory.mktemp("relay")))
-    dsn = pipeline.database.dsn(port=proxy.port, sslmode="disable", gssencmode="disable")
+    dsn = pipeline.dsn(port=proxy.port, sslmode="disable", gssencmode="disable")
     relay = pipeline.start_relay(ready=False, dsn=dsn, source={"wal_sender_timeout": "4s"})  # two reports a second
     try:
         relay.wait_ready()
