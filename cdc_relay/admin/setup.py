@@ -11,6 +11,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from enum import Enum
 
+from cdc_relay.admin.failover import find_failover_hint
 from cdc_relay.admin.refusals import explained
 from cdc_relay.admin.scripts import SLOT, render, render_publication, render_schema
 from cdc_relay.admin.setup_plan import SetupPlan, as_if_made, plan_setup
@@ -73,6 +74,8 @@ def set_up(conninfo: str, wanted: Wanted, *, parking_conninfo: str | None = None
             yield _make_lot_elsewhere(parking_conninfo)
         refuse(find_problems(_read(line, wanted), wanted))
         yield from _begin_guard(line, wanted)
+        if hint := find_failover_hint(line, wanted.slot):
+            yield Notice(Kind.HINT, hint)
     for warning in find_warnings(conninfo, plan, wanted):
         yield Notice(Kind.WARNING, warning)
     yield Notice(Kind.HINT, _HINT)

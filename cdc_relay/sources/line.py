@@ -31,6 +31,8 @@ _SERVER_SENT = re.compile(r"\w+:  \S")  # libpq prints the server's severity, a 
 _CROWDED = re.compile(r'too many (clients|connections)|connection slots are reserved|exceeds "?max_wal_senders')
 # Said by libpq before it asks any server: what is in the DSN, the service file or beside them is wrong.
 _MISTAKEN = re.compile(r'invalid \S+ value|definition of service|file "[^"]*" does not exist|could not read root cert')
+# Said by libpq of a host that does not fit target_session_attrs.
+_READ_ONLY = re.compile(r"session is read-only|server is in hot standby mode")
 _FINISHED = (pq.ExecStatus.COMMAND_OK, pq.ExecStatus.TUPLES_OK, pq.ExecStatus.COPY_BOTH)
 
 
@@ -70,6 +72,13 @@ class Line:
                     raise AwayError(f"Postgres is not reachable: {message}", remedy=remedy) from None
         raise RefusedError(f"Postgres refused the connection: {message}", remedy=_connect_remedy(message, setting))
 
+    def require_primary(self, setting: str = "source.dsn") -> None:
+        """A standby is only away: the primary may come back, or this one may be promoted."""
+        if self.is_standby:
+            place = self.place
+            message = f"{place.host} port {place.port} is a standby, and only a primary can be read"
+            raise AwayError(message, remedy=_primary_remedy(setting))
+
     @property
     def place(self) -> Place:
         return _place(self.pgconn)
@@ -77,6 +86,11 @@ class Line:
     @property
     def server_encoding(self) -> str:
         return (self.pgconn.parameter_status(b"server_encoding") or b"").decode()
+
+    @property
+    def is_standby(self) -> bool:
+        """Whether the server was in recovery when it last said so; it says it with the connection."""
+        return self.pgconn.parameter_status(b"in_hot_standby") == b"on"
 
     @property
     def backend_pid(self) -> int:
@@ -200,7 +214,16 @@ def _away_remedy(message: str, setting: str) -> str:
         return "raise max_connections or max_wal_senders, or end what nobody needs: SELECT * FROM pg_stat_replication"
     if "certificate" in message or "SSL" in message:
         return f"check sslmode, sslrootcert and the host name of {setting} against the server's certificate"
+    if _READ_ONLY.search(message):
+        return _primary_remedy(setting)
     return f"check host, port and network of {setting}"
+
+
+def _primary_remedy(setting: str) -> str:
+    return (
+        "start the primary, or promote a standby; to be found by the relay, it is one of several hosts in"
+        f" {setting}, with target_session_attrs=read-write"
+    )
 
 
 def _connect_remedy(message: str, setting: str) -> str:

@@ -131,6 +131,7 @@ def start_stream(
     """Blocks within limits: for the helper thread. The slot is the only cursor, hence LOGICAL 0/0."""
     line = Line.open(conninfo)
     try:
+        line.require_primary()
         settings = pinned_settings(line) | {"wal_sender_timeout": f"{int(wal_sender_timeout_seconds * 1000)}ms"}
         line.query("".join(f"SET {name} = '{value}';" for name, value in settings.items()))
         line.start_copy(

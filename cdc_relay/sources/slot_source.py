@@ -160,8 +160,9 @@ class SlotSource:
         if self._line is None:
             line = Line.open(self._catalog_conninfo)
             try:
-                line.query(f"SET statement_timeout = '{_STATEMENT_LIMIT_SECONDS}s'")
-            except SourceError:
+                line.require_primary()
+                line.query(f"SET statement_timeout = '{_STATEMENT_LIMIT_SECONDS}s'; SET lock_timeout = '3s'")
+            except (AwayError, SourceError):
                 line.close()
                 raise
             self._line, self._place = line, line.place

@@ -40,7 +40,7 @@ def postgres_proxy(pipeline: Pipeline, make_proxy: MakeProxy) -> TcpProxy:
 def relay(pipeline: Pipeline, postgres_proxy: TcpProxy) -> RelayProcess:
     """Reads through the proxy."""
     return pipeline.start_relay(
-        dsn=pipeline.database.dsn(port=postgres_proxy.port),
+        dsn=pipeline.dsn(port=postgres_proxy.port),
         source={"wal_sender_timeout": f"{WAL_SENDER_TIMEOUT_SECONDS:g}s"},
     )
 
@@ -135,7 +135,7 @@ def test_a_relay_that_lost_its_line_publishes_nothing_more_from_its_queue(
     pipeline = make_judged_pipeline(make_pipeline, kafka=mortal_kafka)
     postgres_proxy = make_proxy("127.0.0.1", pipeline.database.server.port)
     relay = pipeline.start_relay(
-        dsn=pipeline.database.dsn(port=postgres_proxy.port),
+        dsn=pipeline.dsn(port=postgres_proxy.port),
         bootstrap=kafka_proxy.address,
         sink={"kafka": SMALL_REQUESTS},
     )

@@ -128,7 +128,7 @@ def test_strict_order_survives_everything_at_once(
     lot = make_proxy("127.0.0.1", pipeline.database.server.port)
     relay = pipeline.start_relay(
         delivery={"ordering": "strict", "on_dead": "hold", "retry": RETRY, "partial_outage_after": "2s"},
-        parking={"dsn": pipeline.database.dsn(port=lot.port)},
+        parking={"dsn": pipeline.dsn(port=lot.port)},
     )
     streams = [Numbered(pipeline, broker), Numbered(pipeline, broker, f"later-{pipeline.aggregate_type}")]
     storm = Storm(relay, streams, broker, lot, rng)

@@ -21,10 +21,16 @@ PARTITION_COUNT = 3
 
 
 def make_judged_pipeline(
-    make_pipeline: MakePipeline, *, server: PostgresServer | None = None, kafka: Kafka | None = None
+    make_pipeline: MakePipeline,
+    *,
+    server: PostgresServer | None = None,
+    kafka: Kafka | None = None,
+    failover: bool = False,
 ) -> Pipeline:
     """Its topic keeps the broker's own time, by which the oracle judges the slot."""
-    return make_pipeline(server=server, kafka=kafka, topic_config=APPEND_TIME, partitions=PARTITION_COUNT)
+    return make_pipeline(
+        server=server, kafka=kafka, topic_config=APPEND_TIME, partitions=PARTITION_COUNT, failover=failover
+    )
 
 
 class OpenHistory(History):
@@ -51,6 +57,7 @@ class OpenHistory(History):
 class Trial:
     def __init__(self, pipeline: Pipeline, history: OpenHistory, crew: Sequence[Writer]) -> None:
         self.history = history
+        self.fails_over = False  # set by a test that does so: commits that the new primary lacks never were
         self._pipeline = pipeline
         self._crew = crew
 
@@ -73,7 +80,7 @@ class Trial:
     def settle(self) -> None:
         """Once the writers have stopped: everything that they committed arrives, and the slot follows."""
         with self._pipeline.database.connect() as conn:
-            self.history.resolve(conn, self._pipeline.table)
+            self.history.resolve(conn, self._pipeline.table, after_failover=self.fails_over)
         self.history.wait_until_delivered()
         if self._pipeline.kafka.is_real:
             self._wait_until_confirmed()

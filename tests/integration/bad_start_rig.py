@@ -14,7 +14,7 @@ SECRET = "sesame-4711"
 
 def start(pipeline: Pipeline, *arguments: str, dsn: str | None = None, **config: Any) -> RelayProcess:
     """Without waiting for it to get ready; with a password that a trusting server does not ask for."""
-    dsn = dsn or pipeline.database.dsn(password=SECRET)
+    dsn = dsn or pipeline.dsn(password=SECRET)
     return pipeline.start_relay(*arguments, ready=False, dsn=dsn, **config)
 
 

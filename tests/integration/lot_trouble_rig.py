@@ -18,10 +18,6 @@ from tests.fixtures.process import wait_until
 __all__ = ["RAISE", "TABLE", "Ground", "hear_status_updates", "wait_confirmed", "wait_holding", "wait_streaming"]
 
 TABLE = "cdc_relay.parked_records"
-GRANTS = """
-GRANT USAGE ON SCHEMA cdc_relay TO {role};
-GRANT SELECT, INSERT, UPDATE ON ALL TABLES IN SCHEMA cdc_relay TO {role}
-"""
 RAISE = """
 CREATE FUNCTION public.refuse() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN RAISE EXCEPTION 'could not extend file' USING ERRCODE = '{sqlstate}'; END $$;
@@ -34,25 +30,24 @@ SELECT r.reply_time FROM pg_stat_replication r JOIN pg_replication_slots s ON s.
 
 @dataclass
 class Ground:
-    """A pipeline whose relay has a role of its own, and reaches its lot through a proxy."""
+    """A pipeline whose relay reaches its lot through a proxy."""
 
     pipeline: Pipeline
     proxy: TcpProxy
-    role: str = ""
     locks: list[psycopg.Connection[Any]] = field(default_factory=list)
 
-    def __post_init__(self) -> None:
-        self.role = self.database.create_role("LOGIN REPLICATION")
-        self.database.execute(GRANTS.format(role=self.role))
+    @property
+    def role(self) -> str:
+        return self.pipeline.role
 
     @property
     def database(self) -> Database:
         return self.pipeline.database
 
     def start(self, **config: Any) -> RelayProcess:
-        lot = {"dsn": self.database.dsn(self.role, port=self.proxy.port)}
+        lot = {"dsn": self.pipeline.dsn(port=self.proxy.port)}
         config["parking"] = {**lot, **config.get("parking", {})}
-        return self.pipeline.start_relay(dsn=self.database.dsn(self.role), **config)
+        return self.pipeline.start_relay(**config)
 
     def insert_bad(self, count: int = 1) -> list[str]:
         with self.database.connect() as conn:

@@ -79,7 +79,7 @@ def test_becoming_a_synchronous_standby_while_streaming_ends_the_relay(
 @pytest.mark.core
 def test_a_role_without_replication_is_refused_and_the_printed_command_repairs_it(pipeline: Pipeline) -> None:
     role = pipeline.database.create_role("LOGIN")
-    pipeline.grant_lot(role)
+    pipeline.database.grant_schema(role)
     dsn = pipeline.database.dsn(role, password=SECRET)
     said = last_words(start(pipeline, dsn=dsn))
     assert "Postgres refused the connection" in said
@@ -95,7 +95,7 @@ def guarded(make_postgres: MakePostgres, make_pipeline: MakePipeline) -> Pipelin
     server = make_postgres()
     pipeline = make_pipeline(server=server)
     server.execute(f"CREATE ROLE relay LOGIN REPLICATION PASSWORD '{SECRET}'")
-    pipeline.grant_lot("relay")
+    pipeline.database.grant_schema("relay")
     rules = "host all postgres all trust\nhost all all all scram-sha-256\n"
     (server.data_dir / "pg_hba.conf").write_text(rules)
     server.configure()
@@ -146,7 +146,7 @@ def test_a_role_that_does_not_exist_is_refused(pipeline: Pipeline) -> None:
 
 
 def test_an_unknown_host_is_named_with_no_wait(pipeline: Pipeline) -> None:
-    dsn = pipeline.database.dsn(host="no-such-host.invalid", password=SECRET)
+    dsn = pipeline.dsn(host="no-such-host.invalid", password=SECRET)
     said = last_words(start(pipeline, "--no-wait", dsn=dsn))
     assert "Postgres is not reachable" in said
     assert "no-such-host.invalid" in said
@@ -155,7 +155,7 @@ def test_an_unknown_host_is_named_with_no_wait(pipeline: Pipeline) -> None:
 
 def test_a_closed_port_of_postgres_is_named_with_no_wait(pipeline: Pipeline) -> None:
     port = free_port()
-    said = last_words(start(pipeline, "--no-wait", dsn=pipeline.database.dsn(port=port, password=SECRET)))
+    said = last_words(start(pipeline, "--no-wait", dsn=pipeline.dsn(port=port, password=SECRET)))
     assert "Postgres is not reachable" in said
     assert f"port {port} failed: Connection refused" in said
     assert "what to do: check host, port and network of source.dsn" in said

@@ -28,7 +28,7 @@ BOTH_LINES = pytest.mark.parametrize("make_conninfo", [replication_conninfo, cat
 @pytest.mark.core
 def test_a_closed_host_is_passed_over_for_the_next(pipeline: Pipeline) -> None:
     ports = f"{free_port()},{pipeline.database.server.port}"
-    relay = pipeline.start_relay(ready=False, dsn=pipeline.database.dsn(host="127.0.0.1,127.0.0.1", port=ports))
+    relay = pipeline.start_relay(ready=False, dsn=pipeline.dsn(host="127.0.0.1,127.0.0.1", port=ports))
     assert_it_delivers(pipeline, relay)
 
 
@@ -41,13 +41,13 @@ def test_a_read_only_host_is_passed_over_where_the_dsn_wants_to_write(
         conn.execute("SET default_transaction_read_only = off")
         conn.execute(f"CREATE DATABASE {pipeline.database.name}")
     place = {"host": "127.0.0.1,127.0.0.1", "port": f"{read_only.port},{pipeline.database.server.port}"}
-    relay = pipeline.start_relay(ready=False, dsn=pipeline.database.dsn(**place, target_session_attrs="read-write"))
+    relay = pipeline.start_relay(ready=False, dsn=pipeline.dsn(**place, target_session_attrs="read-write"))
     assert_it_delivers(pipeline, relay)
 
 
 @pytest.mark.core
 def test_a_unix_socket_is_a_host_too(pipeline: Pipeline) -> None:
-    dsn = pipeline.database.dsn(host=str(pipeline.database.server.directory))
+    dsn = pipeline.dsn(host=str(pipeline.database.server.directory))
     assert_it_delivers(pipeline, pipeline.start_relay(ready=False, dsn=dsn))
 
 
@@ -60,7 +60,7 @@ def test_the_relay_is_known_by_the_name_of_its_slot(pipeline: Pipeline, length: 
     slot = pipeline.slot.ljust(length, "x")
     with pipeline.database.connect() as conn:
         make_slot(conn, slot, f"{pipeline.publication}_2")
-    dsn = pipeline.database.dsn(application_name="mine")
+    dsn = pipeline.dsn(application_name="mine")
     relay = pipeline.start_relay(dsn=dsn, source={"slot": slot, "publication": f"{pipeline.publication}_2"})
     names = pipeline.database.execute(
         "SELECT application_name FROM pg_stat_replication JOIN pg_replication_slots ON pid = active_pid"
@@ -89,14 +89,14 @@ def use_environment(monkeypatch: pytest.MonkeyPatch, env: dict[str, str]) -> Non
 @pytest.mark.core
 def test_a_service_says_it_all(pipeline: Pipeline, make_relay: MakeRelay, tmp_path: Path) -> None:
     server = pipeline.database.server
-    env = service_file(tmp_path, host="127.0.0.1", port=server.port, dbname=pipeline.database.name, user="postgres")
+    env = service_file(tmp_path, host="127.0.0.1", port=server.port, dbname=pipeline.database.name, user=pipeline.role)
     assert_it_delivers(pipeline, make_relay(pipeline.config(dsn="service=shop"), env=env))
 
 
 @pytest.mark.core
 def test_the_dsn_wins_over_its_service(pipeline: Pipeline, make_relay: MakeRelay, tmp_path: Path) -> None:
     env = service_file(tmp_path, host="127.0.0.1", port=free_port(), dbname="postgres", user="nobody")
-    dsn = f"service=shop {pipeline.database.dsn()}"
+    dsn = f"service=shop {pipeline.dsn()}"
     assert_it_delivers(pipeline, make_relay(pipeline.config(dsn=dsn), env=env))
 
 
@@ -104,7 +104,7 @@ def test_the_dsn_wins_over_its_service(pipeline: Pipeline, make_relay: MakeRelay
 def test_the_environment_fills_what_the_dsn_leaves_out(pipeline: Pipeline, make_relay: MakeRelay) -> None:
     server = pipeline.database.server
     env = {"PGHOST": "127.0.0.1", "PGPORT": str(server.port), "PGDATABASE": pipeline.database.name}
-    assert_it_delivers(pipeline, make_relay(pipeline.config(dsn="postgresql://postgres@"), env=env))
+    assert_it_delivers(pipeline, make_relay(pipeline.config(dsn=f"postgresql://{pipeline.role}@"), env=env))
 
 
 @pytest.mark.core
@@ -151,7 +151,7 @@ def scram(postgres_install: Install) -> Iterator[PostgresServer]:
 @pytest.fixture
 def guarded(scram: PostgresServer, make_pipeline: MakePipeline) -> Iterator[Pipeline]:
     pipeline = make_pipeline(server=scram)
-    pipeline.grant_lot(ROLE)
+    pipeline.database.grant_schema(ROLE)
     yield pipeline
     pipeline.database.drop()  # the server is the module's
 

@@ -32,9 +32,9 @@ TRUNCATE outbox RESTART IDENTITY
 def start_unheard(pipeline: Pipeline, proxy: TcpProxy) -> RelayProcess:
     """A relay whose confirmations do not reach Postgres any more: what it reads from now on will come again."""
     relay = pipeline.start_relay(
-        dsn=pipeline.database.dsn(port=proxy.port),
+        dsn=pipeline.dsn(port=proxy.port),
         source={"wal_sender_timeout": "60s"},
-        parking={"dsn": pipeline.database.dsn()},
+        parking={"dsn": pipeline.dsn()},
         delivery=NEVER,
     )
     pipeline.insert(payload='{"name": "first"}')

@@ -23,8 +23,10 @@ def test_the_lot_may_be_in_another_database(make_pipeline: MakePipeline) -> None
     try:
         with other.connect() as conn:
             create_lot(conn)
+        other.grant_schema(pipeline.role)
         relay = pipeline.start_relay(
-            delivery={"retry": {"base": "500ms", "max": "500ms", "max_retries": 1000}}, parking={"dsn": other.dsn()}
+            delivery={"retry": {"base": "500ms", "max": "500ms", "max_retries": 1000}},
+            parking={"dsn": other.dsn(pipeline.role)},
         )
         event_id = pipeline.insert(payload=json.dumps({"pad": "x" * 5000}))
         end = end_lsn(pipeline.database)
@@ -40,7 +42,7 @@ def test_the_lot_may_be_in_another_database(make_pipeline: MakePipeline) -> None
 
 
 def test_errors_of_the_lot_s_connection_name_its_own_setting(pipeline: Pipeline) -> None:
-    nowhere = pipeline.database.dsn().replace(pipeline.database.name, "no_such_database")
+    nowhere = pipeline.dsn().replace(pipeline.database.name, "no_such_database")
     relay = pipeline.start_relay("--no-wait", ready=False, parking={"dsn": nowhere})
     assert relay.wait(60) == 3
     assert "parking.dsn" in relay.stderr

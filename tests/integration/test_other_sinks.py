@@ -34,9 +34,10 @@ class Ground:
             create_lot(conn)
             create_outbox(conn)
             make_slot(conn, self._slot, PUBLICATION)
+        self._dsn = database.dsn(database.create_relay_role())
 
     def start(self, sink: str, **overrides: Any) -> RelayProcess:
-        config = relay_config(self._database.dsn(), self._slot, PUBLICATION, "public.outbox", "", **overrides)
+        config = relay_config(self._dsn, self._slot, PUBLICATION, "public.outbox", "", **overrides)
         relay: RelayProcess = self._make_relay(config | {"sink": sink})
         return relay.wait_ready()
 

@@ -65,7 +65,8 @@ def mixed(postgres: PostgresServer, kafka: Kafka, tmp_path_factory: pytest.TempP
         conn.execute("SELECT pg_create_logical_replication_slot(%s, 'pgoutput')", [slot])
         fill(conn, EVENTS, per_transaction=10, with_bad=True)
     create_topics(kafka, slot)
-    config = relay_config(database.dsn(), slot, PUBLICATION, "public.outbox", kafka.bootstrap, **config_sections(slot))
+    dsn = database.dsn(database.create_relay_role())
+    config = relay_config(dsn, slot, PUBLICATION, "public.outbox", kafka.bootstrap, **config_sections(slot))
     seen = Mixed(database, kafka, slot, end_lsn(database), RelayProcess(config, tmp_path_factory.mktemp("relay")))
     seen.relay.start()
     try:

@@ -85,7 +85,7 @@ def test_a_stop_in_the_middle_of_a_backlog_confirms_what_was_delivered(
     way to Postgres is lost."""
     proxy = make_proxy("127.0.0.1", pipeline.database.server.port)
     pipeline.database.execute(WRITE_BACKLOG.format(count=BACKLOG, aggregate_type=pipeline.aggregate_type))
-    relay = pipeline.start_relay(dsn=pipeline.database.dsn(port=proxy.port))
+    relay = pipeline.start_relay(dsn=pipeline.dsn(port=proxy.port))
     wait_until(lambda: readiness(relay).get("published_records", 0) > 0, timeout=30, every=0.01, what="records flow")
     proxy.delay(0.2, "to_server")
     assert relay.stop() == 0

@@ -2,62 +2,19 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import pytest
 
-from cdc_relay.protocol import wire
+from tests.fixtures.conversation import Conversation, talks
 from tests.fixtures.fix_kafka import Kafka
 from tests.fixtures.fix_postgres import Database, PostgresServer
 from tests.fixtures.fix_proxy import TcpProxy
 from tests.fixtures.fix_relay import Pipeline
 from tests.fixtures.process import wait_until
-from tests.fixtures.proxied_line import Line
 from tests.integration.confirmation_rig import relay_maker, wait_until_confirmed, wal_lsn
 
 pytestmark = [pytest.mark.core, pytest.mark.kafka]
-
-
-@dataclass
-class Conversation:
-    """One replication connection as the proxy saw it."""
-
-    flushes: list[int]  # of our status updates, in order
-    positions: set[int]  # commit ends and keepalives that Postgres sent
-
-
-def messages(raw: bytes, offset: int) -> Iterator[tuple[bytes, bytes]]:
-    """(type, body) of each whole message of the frontend/backend protocol."""
-    while offset + 5 <= len(raw):
-        (size,) = struct.unpack_from(">I", raw, offset + 1)
-        if offset + 1 + size > len(raw):
-            return
-        yield raw[offset : offset + 1], raw[offset + 5 : offset + 1 + size]
-        offset += 1 + size
-
-
-def copy_data(raw: bytes, offset: int) -> Iterator[bytes]:
-    return (body for kind, body in messages(raw, offset) if kind == b"d")
-
-
-def conversation(line: Line) -> Conversation | None:
-    """None for the catalog's connections, and until a status update was sent."""
-    sent, received = line.recorded("to_server"), line.recorded("to_client")
-    startup_size = struct.unpack_from(">I", sent)[0] if sent[:1] == b"\0" else 0  # it has no type
-    flushes = [wire.parse_status(frame).flush_lsn for frame in copy_data(sent, startup_size)]
-    positions = {position for frame in copy_data(received, 0) if (position := position_of(frame))}
-    return Conversation(flushes, positions) if flushes else None
-
-
-def position_of(frame: bytes) -> int:
-    if frame[0] == wire.KEEPALIVE:
-        return wire.parse_keepalive(frame).wal_end
-    payload = frame[wire.PAYLOAD_OFFSET :]
-    if payload[:1] == b"C":  # Commit: flags, commit LSN, end LSN
-        return int(struct.unpack_from(">Q", payload, 10)[0])
-    return 0
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +25,7 @@ def conversations(
     proxy = TcpProxy("127.0.0.1", postgres.port)
     proxy.record = True
     pipeline = Pipeline(Database(postgres), kafka, relay_maker(tmp_path_factory.mktemp("relay")))
-    dsn = pipeline.database.dsn(port=proxy.port, sslmode="disable", gssencmode="disable")
+    dsn = pipeline.dsn(port=proxy.port, sslmode="disable", gssencmode="disable")
     relay = pipeline.start_relay(ready=False, dsn=dsn, source={"wal_sender_timeout": "4s"})  # two reports a second
     try:
         relay.wait_ready()
@@ -83,11 +40,6 @@ def conversations(
         relay.kill()
         proxy.close()
         pipeline.database.drop()
-
-
-def talks(proxy: TcpProxy) -> list[Conversation]:
-    found = (conversation(line) for line in proxy.connections)
-    return [talk for talk in found if talk is not None]
 
 
 def deliver_one_by_one(pipeline: Pipeline) -> None:

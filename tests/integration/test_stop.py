@@ -275,7 +275,7 @@ def test_a_second_signal_ends_it_at_once(
 
 
 def test_a_stop_while_waiting_for_postgres_is_prompt_and_clean(pipeline: Pipeline) -> None:
-    relay = pipeline.start_relay(ready=False, dsn=pipeline.database.dsn(port=free_port()))
+    relay = pipeline.start_relay(ready=False, dsn=pipeline.dsn(port=free_port()))
     relay.wait_for_log('"state": "waiting"')
     assert relay.stop(timeout=10) == 0
 

@@ -235,7 +235,7 @@ def test_a_lot_that_is_cut_off_again_and_again_keeps_the_order(
 ) -> None:
     server = events.pipeline.database.server
     proxy = make_proxy("127.0.0.1", server.port)
-    parking = {"dsn": events.pipeline.database.dsn(port=proxy.port)}
+    parking = {"dsn": events.pipeline.dsn(port=proxy.port)}
     relay = events.pipeline.start_relay(delivery=strict(QUICK), parking=parking)
     for round_ in range(10):
         events.commit(all_keys(round_ * 30, round_ * 30 + 30), bad={20, 21, 90, 131, 220})

@@ -72,7 +72,7 @@ def tls_server() -> Iterator[TlsServer]:
 @pytest.fixture
 def encrypted(tls_server: TlsServer, make_pipeline: MakePipeline) -> Iterator[Pipeline]:
     pipeline = make_pipeline(server=tls_server.server)
-    pipeline.grant_lot(ROLE)
+    pipeline.database.grant_schema(ROLE)
     yield pipeline
     pipeline.database.drop()
 

@@ -73,31 +73,29 @@ def values_by_type(pipeline: Pipeline, dsn: str) -> dict[str, bytes | None]:
 
 @pytest.mark.core
 def test_what_the_role_prefers_does_not_change_a_value(typed: Pipeline) -> None:
-    role = typed.create_role()
     for name, value in CONTRARY.items():
-        typed.database.execute(f"ALTER ROLE {role} SET {name} = '{value}'")
-    assert values_by_type(typed, typed.database.dsn(role)) == {name: printed for name, (_, printed) in PRINTED.items()}
+        typed.database.execute(f"ALTER ROLE {typed.role} SET {name} = '{value}'")
+    assert values_by_type(typed, typed.dsn()) == {name: printed for name, (_, printed) in PRINTED.items()}
 
 
 @pytest.mark.core
 def test_what_the_database_prefers_does_not_change_a_value(typed: Pipeline) -> None:
     for name, value in CONTRARY.items():
         typed.database.execute(f"ALTER DATABASE {typed.database.name} SET {name} = '{value}'")
-    assert values_by_type(typed, typed.database.dsn()) == {name: printed for name, (_, printed) in PRINTED.items()}
+    assert values_by_type(typed, typed.dsn()) == {name: printed for name, (_, printed) in PRINTED.items()}
 
 
 @pytest.mark.core
 def test_what_the_dsn_asks_for_does_not_change_a_value(typed: Pipeline) -> None:
     options = " ".join(f"-c {name}={value.replace(' ', '')}" for name, value in CONTRARY.items())
-    dsn = typed.database.dsn(options=options, client_encoding="LATIN1")
+    dsn = typed.dsn(options=options, client_encoding="LATIN1")
     assert values_by_type(typed, dsn) == {name: printed for name, (_, printed) in PRINTED.items()}
 
 
 def test_a_table_is_found_by_any_name_whatever_the_encoding_that_the_role_prefers(make_pipeline: MakePipeline) -> None:
     pipeline = make_pipeline(table='public."Bestellungen für 世界"')
-    role = pipeline.create_role()
-    pipeline.database.execute(f"ALTER ROLE {role} SET client_encoding = 'LATIN1'")
-    pipeline.start_relay(dsn=pipeline.database.dsn(role))
+    pipeline.database.execute(f"ALTER ROLE {pipeline.role} SET client_encoding = 'LATIN1'")
+    pipeline.start_relay()
     pipeline.insert()
     assert len(pipeline.wait_for_records(1)) == 1
 

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.kafka
 
 @pytest.mark.parametrize("place", [{"host": "no-such-host.invalid"}, {"port": free_port()}], ids=["host", "port"])
 def test_a_relay_that_cannot_reach_postgres_is_alive_and_not_ready(pipeline: Pipeline, place: dict[str, Any]) -> None:
-    relay = pipeline.start_relay(ready=False, dsn=pipeline.database.dsn(**place))
+    relay = pipeline.start_relay(ready=False, dsn=pipeline.dsn(**place))
     wait_for_state(relay, "waiting")
     status, said = readiness(relay)
     assert (status, said["role"]) == (503, "none")
@@ -174,6 +174,6 @@ def test_a_server_that_was_starting_a_moment_ago_is_tried_again(
     pipeline: Pipeline, starting_server: StartingServer
 ) -> None:
     """Between the refusal and the question whether it was meant for good, the server may have come up."""
-    dsn = pipeline.database.dsn(port=starting_server.port, sslmode="disable", gssencmode="disable")
+    dsn = pipeline.dsn(port=starting_server.port, sslmode="disable", gssencmode="disable")
     pipeline.start_relay(dsn=dsn)
     assert starting_server.refused_count == 1
