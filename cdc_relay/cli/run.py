@@ -16,7 +16,7 @@ from cdc_relay.cli.options import config_option
 from cdc_relay.config import find_warnings, load
 from cdc_relay.stop import Stop
 
-__all__ = ["run_command"]
+__all__ = ["configure_logs", "run_command", "stop_on_signals"]
 
 
 @click.command("run")
@@ -46,7 +46,7 @@ def run_command(config_path: Path, no_wait: bool, log_format: str | None, log_le
         structlog.get_logger().warning("configuration", text=text)
     from cdc_relay.wiring import run_relay  # after the cheap checks: psycopg and confluent_kafka take 0.4 s to import
 
-    run_relay(loaded, stop=_stop_on_signals(), wait=not no_wait)
+    run_relay(loaded, stop=stop_on_signals(), wait=not no_wait)
 
 
 def configure_logs(log_format: str, level: str) -> None:
@@ -67,7 +67,7 @@ def configure_logs(log_format: str, level: str) -> None:
     )
 
 
-def _stop_on_signals() -> Stop:
+def stop_on_signals() -> Stop:
     stop = Stop()
     signals: list[int] = []  # the relay may have its own reasons to stop: only a second signal is impatience
 
