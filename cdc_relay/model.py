@@ -58,6 +58,8 @@ class Transaction:
     """A transaction as the stream shows it. `end_lsn` is 0 until its Commit has been read."""
 
     __slots__ = ("commit_lsn", "commit_time_us", "end_lsn", "open_count", "record_count", "xid")
+    run: str | None = None  # of a replay; the stream's have none
+    run_row: bytes | None = None  # which of its rows
 
     def __init__(self, *, commit_lsn: int, commit_time_us: int, xid: int) -> None:
         self.commit_lsn = commit_lsn

@@ -20,6 +20,7 @@ from cdc_relay.model import Dropped, Record, Transaction, Unroutable
 from cdc_relay.parking.entry import Claim, Inventory
 from cdc_relay.parking.postgres_lot import PostgresLot
 from cdc_relay.relay import Relay
+from cdc_relay.replay.stamp import add_headers
 from cdc_relay.routing.router import Router
 from cdc_relay.session.session import Session
 from cdc_relay.session.stream import Stream
@@ -42,7 +43,7 @@ from cdc_relay.target import (
     wanted_of,
 )
 
-__all__ = ["run_relay"]
+__all__ = ["dispatch_options", "make_lot", "make_sink", "run_relay"]
 
 log = structlog.get_logger()
 
@@ -82,8 +83,8 @@ class _Parts:
         self.stats = Stats()
         self.source = _make_source(config, wanted, accept_gap=accept_gap)
         self._router = Router(wanted.outboxes)
-        self.sink = _make_sink(config.sink, fixed_topics=self._router.fixed_topics)
-        self.lot = _make_lot(config)
+        self.sink = make_sink(config.sink, fixed_topics=self._router.fixed_topics)
+        self.lot = make_lot(config)
         self.timing = _timing(config)
         self._bell = Bell()
         self.helper = Helper(self.source, self.lot, bell=self._bell)
@@ -123,13 +124,14 @@ class _Parts:
             inventory=inventory,
             route_again=self._route_again,
             stats=self.stats,
-            options=_dispatch_options(self._config),
+            options=dispatch_options(self._config),
             now=time.monotonic(),
         )
 
     def _route_again(self, claim: Claim) -> Record | Unroutable | Dropped:
         transaction = Transaction(commit_lsn=claim.commit_lsn, commit_time_us=claim.commit_time_us, xid=claim.xid)
-        return self._router.route_columns(claim.outbox, claim.columns or [], transaction, claim.ordinal)
+        routed = self._router.route_columns(claim.outbox, claim.columns or [], transaction, claim.ordinal)
+        return add_headers(routed, claim.headers)
 
 
 def _make_source(config: RelayConfig, wanted: Wanted, *, accept_gap: bool) -> SlotSource:
@@ -142,7 +144,7 @@ def _make_source(config: RelayConfig, wanted: Wanted, *, accept_gap: bool) -> Sl
     )
 
 
-def _make_sink(config: SinkConfig, *, fixed_topics: Sequence[str]) -> Sink:
+def make_sink(config: SinkConfig, *, fixed_topics: Sequence[str]) -> Sink:
     if config.kafka is not None:
         return KafkaSink(config.kafka, fixed_topics=fixed_topics)
     if config.log is not None:
@@ -152,7 +154,7 @@ def _make_sink(config: SinkConfig, *, fixed_topics: Sequence[str]) -> Sink:
     raise ConfigError("sink: a sink that nobody here knows")
 
 
-def _make_lot(config: RelayConfig) -> PostgresLot:
+def make_lot(config: RelayConfig) -> PostgresLot:
     limit = config.parking.limit
     return PostgresLot(
         parking_conninfo_of(config),
@@ -166,7 +168,7 @@ def _make_lot(config: RelayConfig) -> PostgresLot:
     )
 
 
-def _dispatch_options(config: RelayConfig) -> DispatchOptions:
+def dispatch_options(config: RelayConfig) -> DispatchOptions:
     return DispatchOptions(
         partial_outage_seconds=config.delivery.partial_outage_after_seconds,
         copies_dead=config.parking.dead_letter_topic is not None,

@@ -14,7 +14,7 @@ from cdc_relay.routing.message_plan import CONTENT
 from cdc_relay.routing.outbox import Outbox
 from cdc_relay.routing.values import JSON_OID, TEXT_OID
 from cdc_relay.sources.line import Line, QueryError
-from cdc_relay.sources.slot import pinned_settings
+from cdc_relay.sources.printed_rows import describe_columns, pin_settings
 
 __all__ = ["Sample", "parse_sample", "read_by_id", "read_last"]
 
@@ -27,15 +27,6 @@ _REMEDIES = {
     "42P01": "correct outboxes[].table, or the database in source.dsn",
     "42703": "correct outboxes[].columns, or add the column to the table",
 }
-_COLUMNS = """
-WITH RECURSIVE base AS (  -- what a domain is made of, as the stream says it too
-    SELECT oid AS type, oid, typbasetype FROM pg_type
-    UNION ALL
-    SELECT base.type, pg_type.oid, pg_type.typbasetype FROM base JOIN pg_type ON pg_type.oid = base.typbasetype
-)
-SELECT attname, base.oid::text, atttypmod::text
-  FROM pg_attribute JOIN base ON base.type = atttypid AND base.typbasetype = 0
- WHERE attrelid = $1::regclass AND attnum > 0 AND NOT attisdropped AND attgenerated = '' ORDER BY attnum"""
 
 
 class Sample(NamedTuple):
@@ -108,11 +99,10 @@ def _read(conninfo: str, outbox: Outbox, clause: str, params: tuple[str, ...]) -
 
 
 def _select(line: Line, outbox: Outbox, clause: str, params: tuple[str, ...]) -> list[Sample]:
-    line.query("".join(f"SET {name} = '{value}';" for name, value in pinned_settings(line).items()))
-    described = line.query(_COLUMNS, (outbox.label,))
-    columns = tuple(Column(name or "", int(oid or 0), int(mod or -1), False) for name, oid, mod in described)
-    printed = ", ".join(f"{quote_identifier(column.name)}::text" for column in columns)
-    rows = line.query_raw(f"SELECT {printed} FROM {outbox.label} {clause}", params, timeout_seconds=_SECONDS)
+    pin_settings(line)
+    columns = describe_columns(line, outbox.label)
+    names = ", ".join(quote_identifier(column.name) for column in columns)
+    rows = line.query_printed(f"SELECT {names} FROM {outbox.label} {clause}", params, timeout_seconds=_SECONDS)
     return [Sample(columns, row) for row in rows]
 
 

@@ -26,6 +26,7 @@ from cdc_relay.sources.guard_table import GuardTable
 from cdc_relay.sources.line import Line
 from cdc_relay.sources.preflight import Wanted, find_problems, refuse
 from cdc_relay.sources.schema import AT_LOT, AT_SOURCE, NEWEST, SCHEMA_SCRIPTS, grants
+from cdc_relay.sources.unfinished_backfill import refuse_unfinished_backfill
 
 __all__ = ["Kind", "Notice", "set_up"]
 
@@ -57,21 +58,28 @@ class Notice:
     text: str
 
 
-def set_up(conninfo: str, wanted: Wanted, *, parking_conninfo: str | None = None) -> Iterator[Notice]:
+def set_up(
+    conninfo: str, wanted: Wanted, *, parking_conninfo: str | None = None, backfill: bool = False
+) -> Iterator[Notice]:
     """Carried out as it is iterated, so that each step is shown when it is done.
 
-    With `parking_conninfo` the lot goes there, and there nothing else is made.
+    With `parking_conninfo` the lot goes there, and there nothing else is made. A backfill makes the slot itself.
     """
     with closing(Line.open(conninfo)) as line:
         _begin(line)
+        if not backfill:
+            refuse_unfinished_backfill(line, wanted.slot)
         facts = _read(line, wanted)
         plan = plan_setup(facts, wanted)
         refuse(find_problems(as_if_made(facts), wanted))
         yield _make_publication(line, plan, wanted)
-        yield _make_slot(line, plan, wanted)
+        if not backfill:
+            yield _make_slot(line, plan, wanted)
         yield _make_schema(line, SCHEMA_SCRIPTS if parking_conninfo is None else AT_SOURCE)
         if parking_conninfo is not None:
             yield _make_lot_elsewhere(parking_conninfo)
+        if backfill:
+            return
         refuse(find_problems(_read(line, wanted), wanted))
         yield from _begin_guard(line, wanted)
         if hint := find_failover_hint(line, wanted.slot):

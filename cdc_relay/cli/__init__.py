@@ -16,6 +16,7 @@ _COMMANDS = {
     "run": ("cdc_relay.cli.run", "run_command"),
     "setup": ("cdc_relay.cli.setup", "setup_command"),
     "route": ("cdc_relay.cli.route", "route_command"),
+    "replay": ("cdc_relay.cli.replay", "replay_command"),
     "topics": ("cdc_relay.cli.topics", "topics_group"),
     "dlq": ("cdc_relay.cli.dlq", "dlq_group"),
     "config": ("cdc_relay.cli.config", "config_group"),

@@ -16,7 +16,7 @@ from cdc_relay.cli.options import config_option
 from cdc_relay.config import find_warnings, load
 from cdc_relay.stop import Stop
 
-__all__ = ["run_command"]
+__all__ = ["configure_logs", "run_command", "stop_on_signals"]
 
 
 @click.command("run")
@@ -49,7 +49,7 @@ def run_command(config_path: Path, no_wait: bool, accept_gap: bool, log_format: 
         structlog.get_logger().warning("configuration", text=text)
     from cdc_relay.wiring import run_relay  # after the cheap checks: psycopg and confluent_kafka take 0.4 s to import
 
-    run_relay(loaded, stop=_stop_on_signals(), wait=not no_wait, accept_gap=accept_gap)
+    run_relay(loaded, stop=stop_on_signals(), wait=not no_wait, accept_gap=accept_gap)
 
 
 def configure_logs(log_format: str, level: str) -> None:
@@ -70,7 +70,7 @@ def configure_logs(log_format: str, level: str) -> None:
     )
 
 
-def _stop_on_signals() -> Stop:
+def stop_on_signals() -> Stop:
     stop = Stop()
     signals: list[int] = []  # the relay may have its own reasons to stop: only a second signal is impatience
 

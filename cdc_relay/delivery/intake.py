@@ -89,6 +89,11 @@ class Intake:
         """All that is older than what the lot has was delivered again."""
         return self._parked.is_passed
 
+    @property
+    def oldest(self) -> Transaction | None:
+        """That is not settled."""
+        return self.ledger.oldest
+
     def take(self, frame: bytes | memoryview) -> Outcome | None:
         """One copy-data frame. An outcome is open in ledger and window until its ticket is settled."""
         kind = frame[0] if frame else -1

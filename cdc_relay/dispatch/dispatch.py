@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from cdc_relay.delivery.gates import Lanes
-from cdc_relay.delivery.intake import Intake
+from cdc_relay.delivery.open_work import OpenWork
 from cdc_relay.delivery.outcome import Outcome
 from cdc_relay.dispatch.caution import Caution, Notebook, Quarantine
 from cdc_relay.dispatch.claims import Claims
@@ -24,7 +24,7 @@ from cdc_relay.dispatch.strict_keys import StrictKeys
 from cdc_relay.dispatch.track import Submit
 from cdc_relay.dispatch.traffic import Traffic
 from cdc_relay.dispatch.verdicts import Verdicts
-from cdc_relay.model import Record, Transaction
+from cdc_relay.model import Record
 from cdc_relay.parking.entry import Inventory, Mark
 from cdc_relay.parking.lot import Lot
 from cdc_relay.sinks.sink import Sink, TopicLimits
@@ -42,7 +42,7 @@ class DispatchOptions:
 class Dispatch:
     def __init__(
         self,
-        intake: Intake,
+        intake: OpenWork,
         sink: Sink,
         lot: Lot,
         *,
@@ -55,7 +55,7 @@ class Dispatch:
     ) -> None:
         self._intake = intake
         self._stats = stats
-        self._oldest: Transaction | None = None
+        self._oldest: object | None = None
         self._sink = sink
         self._submit = submit
         self._limits: Future[dict[str, TopicLimits]] | None = None
@@ -224,6 +224,6 @@ class Dispatch:
             traffic.learn(future.result())
 
     def _watch_oldest(self, now: float) -> None:
-        oldest = self._intake.ledger.oldest
+        oldest = self._intake.oldest
         if oldest is not self._oldest or oldest is None:
             self._oldest, self.outages.oldest_since = oldest, now

@@ -14,7 +14,7 @@ import structlog
 
 from cdc_relay.delivery.backoff import delay_seconds
 from cdc_relay.delivery.gates import Gate, Gates
-from cdc_relay.delivery.intake import Intake
+from cdc_relay.delivery.open_work import OpenWork
 from cdc_relay.errand import Errand
 from cdc_relay.model import ErrorClass, Failure, Policy, Record, Scheduled, Ticket, Unroutable
 from cdc_relay.parking.entry import Entry, Reason, Status
@@ -26,7 +26,7 @@ log = structlog.get_logger()
 
 
 class Entrance:
-    def __init__(self, intake: Intake, *, park: Callable[[list[Entry]], Future[None]], stats: Stats) -> None:
+    def __init__(self, intake: OpenWork, *, park: Callable[[list[Entry]], Future[None]], stats: Stats) -> None:
         self._intake = intake
         self._park_all = park
         self._stats = stats

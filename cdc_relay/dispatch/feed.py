@@ -9,7 +9,7 @@ from __future__ import annotations
 import structlog
 
 from cdc_relay.delivery.gates import Lanes
-from cdc_relay.delivery.intake import Intake
+from cdc_relay.delivery.open_work import OpenWork
 from cdc_relay.dispatch.detours import Parcel
 from cdc_relay.dispatch.due_track import DueTrack
 from cdc_relay.dispatch.entrance import Entrance
@@ -39,7 +39,7 @@ class Feed:
         self,
         entrance: Entrance,
         exit_: Exit,
-        intake: Intake,
+        intake: OpenWork,
         *,
         outages: Outages,
         traffic: Traffic,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cdc_relay.delivery.intake import Intake
+from cdc_relay.delivery.open_work import OpenWork
 from cdc_relay.dispatch.claims import Claims
 from cdc_relay.dispatch.culprits import Culprits
 from cdc_relay.dispatch.detours import Detours
@@ -19,7 +19,7 @@ __all__ = ["Returns"]
 class Returns:
     def __init__(
         self,
-        intake: Intake,
+        intake: OpenWork,
         traffic: Traffic,
         *,
         claims: Claims,

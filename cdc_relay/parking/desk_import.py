@@ -30,7 +30,7 @@ _SET = {
 _NAMES = [field.name for field in fields(ParkedRow) if field.name not in _NOT_TAKEN]
 _INSERT = f"""INSERT INTO cdc_relay.parked_records ({", ".join(_NAMES)})
     VALUES ({", ".join(_SET.get(name, f"%({name})s") for name in _NAMES)})
-    ON CONFLICT ON CONSTRAINT parked_records_identity DO NOTHING"""
+    ON CONFLICT DO NOTHING"""
 
 
 def take_in(desk: Desk, rows: Iterable[tuple[int, Params]], *, retry: bool) -> tuple[int, int]:

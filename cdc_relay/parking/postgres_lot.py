@@ -109,6 +109,11 @@ class PostgresLot:
         self._live_count += len(added)
         self._live_bytes += sum(int(size or 0) for (size,) in added)
 
+    def announce(self) -> None:
+        """Tell the process that reads the slot that somebody else has parked something."""
+        with self._call():
+            self._line.query("announce", self._slot)
+
     # --- out
 
     def claim_due(self, *, closed_topics: Collection[str], limit: int) -> list[Claim]:

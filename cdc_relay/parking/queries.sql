@@ -14,7 +14,7 @@ SELECT set_config('client_encoding', 'UTF8', false), set_config('timezone', 'UTC
                                         WHEN 'off' THEN 'on' ELSE current_setting('synchronous_commit') END, false)
 
 -- :versions
-SELECT coalesce(max(version), 0)::text, coalesce(bool_or(version = 4), false)::text,
+SELECT coalesce(max(version), 0)::text, coalesce(bool_or(version = 7), false)::text,
        current_setting('transaction_read_only')
   FROM cdc_relay.schema_version
 
@@ -29,9 +29,10 @@ SELECT right_name || ' ON ' || table_name
 INSERT INTO cdc_relay.parked_records (
     slot, status, reason, outbox, commit_lsn, ordinal, commit_time, xid, route, topic, key, value, headers, partition,
     record_time, columns, strict, hold_dead, size_bytes, event_id, event_type, correlation_id, tenant, max_attempts,
-    first_failed_at, last_error_at, last_error, error_code, error_class, remedy, next_retry_at, scheduled_at)
+    first_failed_at, last_error_at, last_error, error_code, error_class, remedy, next_retry_at, scheduled_at,
+    run, run_row)
 VALUES {rows}
-ON CONFLICT ON CONSTRAINT parked_records_identity DO NOTHING
+ON CONFLICT DO NOTHING
 RETURNING size_bytes::text
 
 -- :park_row
@@ -41,7 +42,12 @@ RETURNING size_bytes::text
  {strict}::boolean, {hold_dead}::boolean, {size_bytes}::bigint, {event_id}::text, {event_type}::text,
  {correlation_id}::text, {tenant}::text, {max_attempts}::int, CASE WHEN {error_code}::text IS NOT NULL THEN now() END,
  CASE WHEN {error_code}::text IS NOT NULL THEN now() END, {last_error}::text, {error_code}::text, {error_class}::text,
- {remedy}::text, now() + {retry_seconds}::float8 * interval '1 second', {scheduled_at}::timestamptz)
+ {remedy}::text, now() + {retry_seconds}::float8 * interval '1 second', {scheduled_at}::timestamptz, {run}::text,
+ {run_row}::bytea)
+
+-- :announce
+-- $1 slot
+SELECT pg_notify('cdc_relay_lot', $1::text)
 
 -- :held
 -- The strict record p waits: an earlier one of its key is live. A scheduled one neither holds nor is held.
@@ -267,7 +273,7 @@ UPDATE cdc_relay.parked_records SET next_retry_at = now()
 -- $1 slot, $2 the slot's confirmed LSN
 SELECT outbox, commit_lsn::text, ordinal::text, (extract(epoch FROM commit_time) * 1000000)::bigint::text
   FROM cdc_relay.parked_records
- WHERE slot = $1::text AND commit_lsn >= $2::pg_lsn
+ WHERE slot = $1::text AND commit_lsn >= $2::pg_lsn AND run IS NULL
 
 -- :last_run
 -- $1 slot, $2 when this run began. The run before this one: whether it died, and which outboxes it read. Locked until

@@ -19,12 +19,13 @@ ENTRY_FIELDS = (
     *("max_attempts", "topic", "key", "value", "headers", "partition", "record_time", "columns", "size_bytes"),
     *("event_id", "event_type", "correlation_id", "tenant"),
     *("last_error", "error_code", "error_class", "remedy", "retry_seconds", "scheduled_at"),
+    *("run", "run_row"),
 )
 MARK_FIELDS = (
     *("id", "attempts", "outcome", "retry_seconds", "last_error", "error_code", "error_class", "remedy"),
     *("has_record", "topic", "key", "value", "headers"),
 )
-_CHUNK_ROWS = 200  # 5,800 parameters of the 65,535 that a statement may have; more rows are not faster
+_CHUNK_ROWS = 200  # 6,200 parameters of the 65,535 that a statement may have; more rows are not faster
 _CHUNK_BYTES = 4 << 20
 _EVENT_FIELDS = ("id", "type", "correlation_id", "tenant")
 
@@ -50,6 +51,8 @@ def entry_row(entry: Entry, *, is_utf8: bool) -> Row:
         *_failure_params(entry.failure, is_utf8),
         _number(entry.retry_seconds),
         entry.scheduled_at,
+        transaction.run,
+        transaction.run_row,
     )
 
 

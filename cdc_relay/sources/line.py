@@ -113,6 +113,12 @@ class Line:
         columns = range(result.nfields)
         return [tuple(result.get_value(row, column) for column in columns) for row in range(result.ntuples)]
 
+    def query_printed(self, sql: str, params: Sequence[Param] = (), *, timeout_seconds: float = 15.0) -> RawRows:
+        """One statement and no more; values as Postgres prints them, in the bytes of client_encoding."""
+        result = self._run(sql, params, timeout_seconds, is_single=True)
+        columns = range(result.nfields)
+        return [tuple(result.get_value(row, column) for column in columns) for row in range(result.ntuples)]
+
     def take_notifications(self) -> list[str]:
         """The payloads of what was notified and has been read from the socket, by a query or by `is_broken`."""
         payloads = []
@@ -138,17 +144,23 @@ class Line:
         self._connection.close()
 
     def _run(
-        self, sql: str, params: Sequence[Param], timeout_seconds: float, result_format: pq.Format = pq.Format.TEXT
+        self,
+        sql: str,
+        params: Sequence[Param],
+        timeout_seconds: float,
+        result_format: pq.Format = pq.Format.TEXT,
+        *,
+        is_single: bool = False,
     ) -> pq.abc.PGresult:
         deadline = time.monotonic() + timeout_seconds
         try:
-            self._send(sql, params, result_format)
+            self._send(sql, params, result_format, is_single=is_single)
             return self._receive(deadline)
         except PsycopgError as exc:
             raise SourceError(f"the connection to Postgres broke: {_clean(str(exc))}") from exc
 
-    def _send(self, sql: str, params: Sequence[Param], result_format: pq.Format) -> None:
-        if not params and result_format == pq.Format.TEXT:
+    def _send(self, sql: str, params: Sequence[Param], result_format: pq.Format, *, is_single: bool) -> None:
+        if not params and result_format == pq.Format.TEXT and not is_single:
             self.pgconn.send_query(sql.encode())  # the walsender knows the simple protocol only
             return
         values = [param.encode() if isinstance(param, str) else param for param in params]

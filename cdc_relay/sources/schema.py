@@ -1,6 +1,6 @@
 """The schema cdc_relay: its numbered scripts, which database has which of them, and the rights that `run` needs. Pure.
 
-The lot may be in a database of its own (parking.dsn); the guard is always beside the slot.
+The lot may be in a database of its own (parking.dsn); guard and replays are always beside the slot.
 """
 
 from __future__ import annotations
@@ -11,9 +11,11 @@ SCHEMA_SCRIPTS = {
     3: "003_schema.sql",
     4: "004_parking.sql",
     5: "005_guard.sql",
+    6: "006_replays.sql",
+    7: "007_parked_replays.sql",
 }  # by the number that each leaves in cdc_relay.schema_version
-AT_SOURCE = (3, 5)
-AT_LOT = (3, 4)
+AT_SOURCE = (3, 5, 6)
+AT_LOT = (3, 4, 7)
 NEWEST = max(SCHEMA_SCRIPTS)
 
 

@@ -22,6 +22,7 @@ from cdc_relay.sources.line import Line
 from cdc_relay.sources.preflight import Finding, Wanted, find_problems, names_us_as_standby, refuse, standby_finding
 from cdc_relay.sources.slot import SlotStream, start_stream
 from cdc_relay.sources.slot_guard import SlotGuard
+from cdc_relay.sources.unfinished_backfill import refuse_unfinished_backfill
 
 __all__ = ["Checkup", "SlotSource"]
 
@@ -79,6 +80,7 @@ class SlotSource:
         """Refuse what is wrong before anything is read. On a new connection: the old one may be dead, or elsewhere."""
         self.server_is_leaving = False
         self.close()
+        self._ask(lambda line: refuse_unfinished_backfill(line, self._wanted.slot))
         facts = self._facts()
         refuse(self._find_problems(facts))
         self._compare(facts)

@@ -43,7 +43,7 @@ def refused(lot: PostgresLot) -> RefusedError:
 
 
 @pytest.mark.parametrize(
-    "damage", ["DROP SCHEMA cdc_relay CASCADE", "DELETE FROM cdc_relay.schema_version WHERE version = 4"]
+    "damage", ["DROP SCHEMA cdc_relay CASCADE", "DELETE FROM cdc_relay.schema_version WHERE version = 7"]
 )
 def test_missing_tables_are_refused_with_the_command(ground: Ground, damage: str) -> None:
     ground.execute(damage)

@@ -145,7 +145,7 @@ def test_the_lot_is_made_elsewhere_and_the_guard_beside_the_slot(setup: Setup, e
         f"schema cdc_relay: created, version {max(AT_LOT)}, in database {elsewhere.name} of parking.dsn"
         in result.stdout
     )
-    assert tables(setup.database) == ["gaps", "guard", "schema_version"]
+    assert tables(setup.database) == ["gaps", "guard", "replays", "schema_version"]
     assert tables(elsewhere) == ["dead_letters", "parked_records", "runs", "schema_version"]
     made = read_catalog(elsewhere, setup.slot)
     assert (made["publications"], made["members"]) == ([], [])
