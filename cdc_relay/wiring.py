@@ -79,7 +79,7 @@ class _Parts:
 
     def __init__(self, config: RelayConfig, stop: Stop) -> None:
         wanted = wanted_of(config)
-        self.stats = Stats()
+        self.stats = Stats(slot=config.source.slot)
         self.source = _make_source(config, wanted)
         self._router = Router(wanted.outboxes)
         self.sink = _make_sink(config.sink, fixed_topics=self._router.fixed_topics)
