@@ -79,7 +79,7 @@ def _make_lookout(config_path: Path, url: str | None) -> Lookout:
 
 def _listen_url(config: RelayConfig) -> str | None:
     address = config.http.address
-    return None if address is None else url_of(address)
+    return url_of(address) if address is not None and address[1] else None
 
 
 def _print(report: Report, *, as_json: bool) -> None:

@@ -58,6 +58,13 @@ def test_an_answer_with_a_field_of_another_type_is_none(name: str) -> None:
     assert parse_answer(json.dumps({key: value for key, value in said.items() if key != name}).encode()) is None
 
 
+@pytest.mark.parametrize("number", ["NaN", "1e999", "-Infinity"])
+def test_a_number_that_is_none_is_not_believed(number: str) -> None:
+    body = json.dumps(describe(Stats(), now=0.0, wall=0.0) | {"up_seconds": "here"})
+    assert parse_answer(body.replace('"here"', "1.5").encode()) is not None
+    assert parse_answer(body.replace('"here"', number).encode()) is None
+
+
 def test_a_newer_relay_may_say_more() -> None:
     said = {**describe(Stats(), now=0.0, wall=0.0), "mood": "fine"}
     assert parse_answer(json.dumps(said).encode()) is not None

@@ -16,7 +16,11 @@ from cdc_relay.admin.status.report import Postgres, Relay, Report, Slot, Trouble
 
 __all__ = ["Lookout"]
 
-_OFF = Trouble("relay", "http.listen is off: the relay serves no HTTP", "set http.listen, or look at its log")
+_NOWHERE = Trouble(
+    "relay",
+    "http.listen names no place to ask: it is off (the relay serves no HTTP), or has port 0 (any free one)",
+    "say where it serves: --url http://HOST:PORT; or set http.listen",
+)
 
 
 class Lookout:
@@ -30,7 +34,7 @@ class Lookout:
         self._lot = lot  # None: in the source's database
 
     def look(self) -> Report:
-        relay = _OFF if self._url is None else read_relay(self._url, self._slot)
+        relay = _NOWHERE if self._url is None else read_relay(self._url, self._slot)
         self._source.visit("postgres")
         postgres, slot = self._read_slot()
         guard = self._source.ask("guard", partial(facts.read_guard, slot=self._slot))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import math
 import ssl
 from dataclasses import fields
 from typing import Any
@@ -29,9 +30,9 @@ def url_of(address: tuple[str, int]) -> str:
 def read_relay(url: str, slot: str) -> Relay | Trouble:
     try:
         status, body = _get(_split(url))
-    except (OSError, http.client.HTTPException) as exc:
+    except (OSError, http.client.HTTPException, UnicodeError) as exc:  # the last: no host has such a name
         return _trouble(
-            f"no answer at {url}: {exc or type(exc).__name__}",
+            f"no answer at {url}: {str(exc) or type(exc).__name__}",
             "if it runs on another host or port, say where: --url http://HOST:PORT; else start it",
         )
     relay = parse_answer(body) if status == http.HTTPStatus.OK else None
@@ -99,6 +100,8 @@ def _typed(value: Any, wanted: str) -> Any:
     kind = kinds[wanted.partition(" ")[0].partition("[")[0]]
     if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
         raise TypeError(f"expected {wanted}")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise TypeError("expected a number")
     return value
 
 

@@ -189,7 +189,7 @@ class Report:
     file: str
     slot_name: str
     looked_at: str
-    url: str | None  # where the relay was asked; None: it serves no HTTP
+    url: str | None  # where the relay was asked; None: http.listen names no place
     postgres: Postgres | None
     slot: Slot | None
     relay: Relay | None
