@@ -113,7 +113,7 @@ class Stats:
             return False
         if state is not self.state:
             self.state_since = time.monotonic()
-        if reason:
+        if reason and state is not State.STANDBY:  # to stand by is no trouble
             self.note(f"{state}: {reason}")
         self.state_reason = reason
         self.state = state
