@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import time
 from enum import StrEnum
+from typing import NamedTuple
 
+from cdc_relay.model import Failure
 from cdc_relay.parking.entry import Survey
 
-__all__ = ["State", "Stats"]
+__all__ = ["Closure", "Note", "State", "Stats"]
+
+_NOTE_COUNT = 20
+_SAMPLE_COUNT = 11  # one a second: the rate of the last ten
 
 
 class State(StrEnum):
@@ -20,6 +25,23 @@ class State(StrEnum):
     STOPPING = "stopping"
 
 
+class Closure(NamedTuple):
+    """A topic that cannot take records now."""
+
+    topic: str
+    failure: Failure
+    since: float
+
+
+class Note(NamedTuple):
+    """Something that went wrong, by the wall clock; what is said again is counted, not repeated."""
+
+    what: str  # no row's values, no ids: the same trouble of many records is one note
+    first_at: float
+    last_at: float
+    times: int = 1
+
+
 class Stats:
     """One writer (the loop's thread), many readers; each field is replaced, never mutated in place."""
 
@@ -29,9 +51,13 @@ class Stats:
         "dead_count",
         "dropped_count",
         "ignored_count",
+        "lag_us",
+        "last_delivered_at",
         "last_settled_at",
         "last_turn_at",
         "lot",
+        "notes",
+        "oldest_commit_us",
         "open_bytes",
         "open_record_count",
         "parked_count",
@@ -39,22 +65,26 @@ class Stats:
         "published_count",
         "reconnect_count",
         "republished_count",
+        "samples",
         "sink_error",
+        "slot",
         "slot_lag_bytes",
+        "started_at",
         "state",
         "state_reason",
         "state_since",
         "transaction_count",
     )
 
-    def __init__(self) -> None:
+    def __init__(self, *, slot: str = "") -> None:
+        self.slot = slot
         self.published_count = 0
         self.published_bytes = 0
         self.parked_count = 0  # records sent to the lot, whatever the reason
         self.republished_count = 0  # records published from the lot
         self.dead_count = 0
         self.lot: Survey | None = None  # None until the lot has been asked
-        self.closed_topics: tuple[str, ...] = ()
+        self.closed_topics: tuple[Closure, ...] = ()
         self.transaction_count = 0
         self.change_count = 0  # updates, deletes and truncates of outboxes
         self.dropped_count = 0  # rows that a route drops
@@ -63,13 +93,19 @@ class Stats:
         self.open_record_count = 0  # read and not yet settled
         self.open_bytes = 0
         self.slot_lag_bytes: int | None = None  # None until the catalog has been asked
+        self.oldest_commit_us: int | None = None  # of what is read and not settled, by the server's clock; as sampled
+        self.lag_us: int | None = None  # how long after its commit the newest was sent; 0: nothing comes; as sampled
+        self.samples: tuple[tuple[float, int], ...] = ()  # when, and how many were published by then
+        self.notes: tuple[Note, ...] = ()  # the newest last
         self.sink_error = ""  # the broker's latest complaint, empty when it answers again
         self.state = State.STARTING
         self.state_reason = ""
         now = time.monotonic()
+        self.started_at = now
         self.state_since = now
         self.last_turn_at = now
         self.last_settled_at = now  # also set when the first record opens, so that its age is a wait
+        self.last_delivered_at: float | None = None  # when the broker last acknowledged something
 
     def enter(self, state: State, reason: str = "") -> bool:
         """Record a change of state; False when nothing changed (so that callers log each change once)."""
@@ -77,6 +113,20 @@ class Stats:
             return False
         if state is not self.state:
             self.state_since = time.monotonic()
+        if reason and state is not State.STANDBY:  # to stand by is no trouble
+            self.note(f"{state}: {reason}")
         self.state_reason = reason
         self.state = state
         return True
+
+    def note(self, what: str) -> None:
+        """Among the last things that went wrong."""
+        now = time.time()
+        known = next((each for each in self.notes if each.what == what), None)
+        note = Note(what, now, now) if known is None else known._replace(last_at=now, times=known.times + 1)
+        others = [each for each in self.notes if each is not known]
+        self.notes = (*others[1 - _NOTE_COUNT :], note)
+
+    def sample(self, now: float) -> None:
+        """Once a second or so."""
+        self.samples = (*self.samples[1 - _SAMPLE_COUNT :], (now, self.published_count))

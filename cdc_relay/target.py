@@ -51,16 +51,16 @@ def silence_seconds_of(source: SourceConfig) -> float:
     return source.wal_sender_timeout_seconds / 2
 
 
-def conninfo_of(config: RelayConfig) -> str:
+def conninfo_of(config: RelayConfig, *, use: str = "catalog") -> str:
     source = config.source
-    return _catalog_conninfo(source, dsn=source.dsn, password=source.password)
+    return _catalog_conninfo(source, dsn=source.dsn, password=source.password, use=use)
 
 
-def parking_conninfo_of(config: RelayConfig) -> str:
+def parking_conninfo_of(config: RelayConfig, *, use: str = "lot") -> str:
     """Of the database that has the lot: the source's, unless it has one of its own."""
     parking, source = config.parking, config.source
     dsn, password = (source.dsn, source.password) if parking.dsn is None else (parking.dsn, parking.password)
-    return _catalog_conninfo(source, dsn=dsn, password=password, use="lot")
+    return _catalog_conninfo(source, dsn=dsn, password=password, use=use)
 
 
 def replication_conninfo_of(config: RelayConfig) -> str:
@@ -71,7 +71,7 @@ def replication_conninfo_of(config: RelayConfig) -> str:
     )
 
 
-def _catalog_conninfo(source: SourceConfig, *, dsn: str, password: SecretStr | None, use: str = "catalog") -> str:
+def _catalog_conninfo(source: SourceConfig, *, dsn: str, password: SecretStr | None, use: str) -> str:
     return catalog_conninfo(
         dsn, password=_reveal(password), slot=source.slot, silence_seconds=silence_seconds_of(source), use=use
     )

@@ -80,7 +80,7 @@ class _Parts:
 
     def __init__(self, config: RelayConfig, stop: Stop, *, accept_gap: bool) -> None:
         wanted = wanted_of(config)
-        self.stats = Stats()
+        self.stats = Stats(slot=config.source.slot)
         self.source = _make_source(config, wanted, accept_gap=accept_gap)
         self._router = Router(wanted.outboxes)
         self.sink = make_sink(config.sink, fixed_topics=self._router.fixed_topics)

@@ -89,7 +89,7 @@ class SourceConfig(Section):
 
 
 class HttpConfig(Section):
-    """/livez, /readyz and /metrics."""
+    """/livez, /readyz, /metrics and /status."""
 
     listen: Listen = Field(
         default="127.0.0.1:9464",

@@ -13,13 +13,13 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from cdc_relay.admin.status.sparkline import sparkline
 from cdc_relay.demo.tally import Count, Delivery, Summary
 
-__all__ = ["Snapshot", "plain_line", "screen", "sparkline", "summary_text"]
+__all__ = ["Snapshot", "plain_line", "screen", "summary_text"]
 
 _EVENT_LINE_COUNT = 8
 _SPARKLINE_LENGTH = 50
-_BARS = "▁▂▃▄▅▆▇█"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,15 +64,6 @@ def summary_text(summary: Summary) -> str:
     )
 
 
-def sparkline(values: Sequence[float], *, length: int = _SPARKLINE_LENGTH) -> str:
-    """From zero to the highest of the values shown."""
-    shown = values[-length:]
-    top = max(shown, default=0.0)
-    if top <= 0:
-        return _BARS[0] * len(shown)
-    return "".join(_BARS[round(max(value, 0) / top * (len(_BARS) - 1))] for value in shown)
-
-
 def _pipeline() -> Panel:
     parts = ("Postgres", "replication slot", "cdc-relay", "Kafka", "consumer")
     picture = Text(" ──▶ ", style="dim").join(Text(part, style="bold") for part in parts)
@@ -100,7 +91,8 @@ def _figure_rows(snapshot: Snapshot, count: Count) -> tuple[tuple[str | Text, ..
 
 
 def _rate_line(rates: Sequence[float]) -> Text:
-    return Text.assemble(("rate  ", "dim"), (f"{_rate(rates):<12}", "bold"), (sparkline(rates), "green"))
+    bars = sparkline(rates, length=_SPARKLINE_LENGTH)
+    return Text.assemble(("rate  ", "dim"), (f"{_rate(rates):<12}", "bold"), (bars, "green"))
 
 
 def _events(deliveries: Sequence[Delivery]) -> Panel:

@@ -8,7 +8,7 @@ from concurrent.futures import Future
 
 from cdc_relay.delivery.backoff import delay_seconds
 from cdc_relay.delivery.window import Window
-from cdc_relay.dispatch.entrance import log_death
+from cdc_relay.dispatch.entrance import note_death
 from cdc_relay.errand import Errand
 from cdc_relay.model import ErrorClass, Failure
 from cdc_relay.parking.entry import Claim, Mark, Outcome, Reason
@@ -44,8 +44,7 @@ class Claims:
         retry_seconds = None if is_dead else delay_seconds(claim.policy.retry, retry_count, random.random)
         self.conclude(claim, Outcome.FAILED, failure=failure, retry_seconds=retry_seconds)
         if is_dead:
-            log_death(str(claim), claim.topic, failure)
-            self._stats.dead_count += 1
+            note_death(self._stats, str(claim), claim.topic, failure)
         return is_dead
 
     def conclude(

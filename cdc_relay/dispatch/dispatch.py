@@ -24,7 +24,7 @@ from cdc_relay.dispatch.strict_keys import StrictKeys
 from cdc_relay.dispatch.track import Submit
 from cdc_relay.dispatch.traffic import Traffic
 from cdc_relay.dispatch.verdicts import Verdicts
-from cdc_relay.model import Record
+from cdc_relay.model import Failure, Record
 from cdc_relay.parking.entry import Inventory, Mark
 from cdc_relay.parking.lot import Lot
 from cdc_relay.sinks.sink import Sink, TopicLimits
@@ -137,10 +137,14 @@ class Dispatch:
     def _connect(self) -> None:
         """Each tells the others what concerns them."""
         self.outages.on_well = self.feed.drain
+        self.outages.on_closed = self._note_closed
         self._verdicts.close_topic = self.outages.close
         self._keys.on_lane_free = self.feed.follow
         self.claims.on_marked = self._on_marked
         self.entrance.on_due = self.feed.expect
+
+    def _note_closed(self, topic: str, failure: Failure) -> None:
+        self._stats.note(f"topic {topic} is closed: {failure.code}: {failure.reason}")
 
     def _on_marked(self, mark: Mark) -> None:
         self._keys.on_marked(mark)
@@ -211,7 +215,7 @@ class Dispatch:
         self.feed.tend(now, may_claim=may_claim and not self.caution.is_on and self._has_room)
         self._quarantine.tend(now)
         self._tend_limits()
-        self._stats.closed_topics = tuple(self.outages.closed)
+        self._stats.closed_topics = self.outages.closures
 
     def _tend_limits(self) -> None:
         """What new topics refuse, before they do: a refused batch makes the whole producer pause."""

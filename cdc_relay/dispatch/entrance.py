@@ -20,7 +20,7 @@ from cdc_relay.model import ErrorClass, Failure, Policy, Record, Scheduled, Tick
 from cdc_relay.parking.entry import Entry, Reason, Status
 from cdc_relay.stats import Stats
 
-__all__ = ["Entrance", "log_death"]
+__all__ = ["Entrance", "note_death"]
 
 log = structlog.get_logger()
 
@@ -96,8 +96,7 @@ class Entrance:
             self._intake.settle(entry.ticket)
             self._pass_door(entry)
             if entry.status is Status.DEAD and entry.failure is not None:
-                log_death(str(entry.ticket), entry.ticket.topic, entry.failure)
-                self._stats.dead_count += 1
+                note_death(self._stats, str(entry.ticket), entry.ticket.topic, entry.failure)
             if entry.retry_seconds is not None or entry.scheduled_at is not None or entry.status is Status.DEAD:
                 self.on_due(entry)
         self._stats.parked_count += len(entries)
@@ -116,7 +115,9 @@ class Entrance:
             door.entering -= 1
 
 
-def log_death(name: str, topic: str, failure: Failure) -> None:
+def note_death(stats: Stats, name: str, topic: str, failure: Failure) -> None:
+    stats.dead_count += 1
+    stats.note(f"a record{f' for topic {topic}' if topic else ''} is dead: {failure.code}")
     log.error(
         "record_dead", record=name, topic=topic or None, code=failure.code, reason=failure.reason, remedy=failure.remedy
     )

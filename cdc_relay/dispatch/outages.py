@@ -20,6 +20,7 @@ from cdc_relay.dispatch.entrance import Entrance
 from cdc_relay.dispatch.traffic import Traffic
 from cdc_relay.errors import AwayError
 from cdc_relay.model import Failure
+from cdc_relay.stats import Closure
 
 __all__ = ["ClosedTopic", "Outages", "Phase", "Probe"]
 
@@ -76,7 +77,9 @@ class Outages:
         patience_seconds: float,
     ) -> None:
         self.closed: dict[str, ClosedTopic] = {}
+        self.closures: tuple[Closure, ...] = ()  # the same for others to see, made anew at each change
         self.on_well: Callable[[ClosedTopic], None] = lambda topic: None
+        self.on_closed: Callable[[str, Failure], None] = lambda topic, failure: None
         self.oldest_since = 0.0  # since when the oldest open transaction is the oldest
         self._traffic = traffic
         self._detours = detours
@@ -102,7 +105,7 @@ class Outages:
         now = self._traffic.now
         topic = self.closed.get(name)
         if topic is None:
-            _log_closed(name, failure)
+            self._say_closed(name, failure)
             gate = self._detours.shut(name, failure)
             self.closed[name] = ClosedTopic(
                 name, failure, now, gate, empty_by=now + _EMPTY_SECONDS, probe_at=now + _FIRST_WAIT_SECONDS
@@ -112,6 +115,7 @@ class Outages:
             topic.phase, topic.failure, topic.empty_by = Phase.CLOSED, failure, now + _EMPTY_SECONDS
             topic.gate.is_finishing = False
             self._wait(topic)
+        self._show()
 
     def adopt(self, names: frozenset[str], now: float) -> None:
         """Records of an earlier session wait for these topics: they go out first, if the topic takes them."""
@@ -119,11 +123,13 @@ class Outages:
         for name in names - self.closed.keys():
             gate = self._detours.shut(name, unknown)
             self.closed[name] = ClosedTopic(name, unknown, now, gate, empty_by=now, probe_at=now)
+        self._show()
 
     def open(self, topic: ClosedTopic) -> None:
         del self.closed[topic.name]
         self._sick_since.pop(topic.name, None)
         self._detours.open(topic.name)
+        self._show()
         log.info("topic_open", topic=topic.name, closed_seconds=round(self._traffic.now - topic.since, 1))
 
     def tend(self, now: float) -> None:
@@ -169,8 +175,9 @@ class Outages:
     def _explain(self, topic: ClosedTopic, failure: Failure) -> None:
         """The cause may be another one by now, or be known for the first time."""
         if failure.code != topic.failure.code:
-            _log_closed(topic.name, failure)
+            self._say_closed(topic.name, failure)
         topic.failure = self._entrance.shelf_failures[topic.name] = failure
+        self._show()
 
     def _wait(self, topic: ClosedTopic) -> None:
         topic.probe_at = self._traffic.now + topic.wait_seconds
@@ -224,6 +231,11 @@ class Outages:
         is_moving = self._traffic.delivered_at > now - _AGAIN_SECONDS
         return is_moving and now - self._traffic.flowing_since >= self._patience_seconds
 
+    # -- being seen
 
-def _log_closed(topic: str, failure: Failure) -> None:
-    log.warning("topic_closed", topic=topic, code=failure.code, reason=failure.reason, remedy=failure.remedy)
+    def _show(self) -> None:
+        self.closures = tuple(Closure(topic.name, topic.failure, topic.since) for topic in self.closed.values())
+
+    def _say_closed(self, topic: str, failure: Failure) -> None:
+        self.on_closed(topic, failure)
+        log.warning("topic_closed", topic=topic, code=failure.code, reason=failure.reason, remedy=failure.remedy)

@@ -28,7 +28,7 @@ class Snapshot:
     published_count: int
     slot_lag_bytes: int | None
     sink_error: str
-    closed_topics: tuple[str, ...] = ()
+    closed_topics: tuple[str, ...] = ()  # their names
     dead_count: int | None = None  # in the lot; None until it was asked
 
 
@@ -73,7 +73,7 @@ def take_snapshot(stats: Stats) -> Snapshot:
         published_count=stats.published_count,
         slot_lag_bytes=stats.slot_lag_bytes,
         sink_error=stats.sink_error,
-        closed_topics=stats.closed_topics,
+        closed_topics=tuple(closure.topic for closure in stats.closed_topics),
         dead_count=None if stats.lot is None else stats.lot.counts.get(Status.DEAD, 0),
     )
 

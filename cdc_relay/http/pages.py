@@ -13,6 +13,7 @@ from prometheus_client.exposition import choose_encoder
 
 from cdc_relay.http.health import Health, judge_live, judge_ready, take_snapshot
 from cdc_relay.http.metrics import build_registry
+from cdc_relay.http.status import describe
 from cdc_relay.stats import Stats
 
 __all__ = ["Page", "Response", "answer", "build_pages"]
@@ -33,6 +34,7 @@ def build_pages(stats: Stats) -> dict[str, Page]:
         "/livez": lambda _accept: _health_page(judge_live(take_snapshot(stats), time.monotonic())),
         "/readyz": lambda _accept: _health_page(judge_ready(take_snapshot(stats), time.monotonic())),
         "/metrics": lambda accept: _metrics_page(registry, accept),
+        "/status": lambda _accept: _status_page(stats),
     }
 
 
@@ -46,6 +48,10 @@ def answer(pages: dict[str, Page], target: str, accept: str) -> Response:
 def _health_page(health: Health) -> Response:
     status = HTTPStatus.OK if health.ok else HTTPStatus.SERVICE_UNAVAILABLE
     return _json_response(status, health.as_json())
+
+
+def _status_page(stats: Stats) -> Response:
+    return _json_response(HTTPStatus.OK, describe(stats, now=time.monotonic(), wall=time.time()))
 
 
 def _metrics_page(registry: CollectorRegistry, accept: str) -> Response:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import structlog
 
 from cdc_relay.delivery.intake import Intake
@@ -14,6 +16,8 @@ from cdc_relay.stats import State, Stats
 __all__ = ["Progress"]
 
 log = structlog.get_logger()
+
+_SAMPLE_SECONDS = 1.0
 
 
 class Progress:
@@ -35,6 +39,8 @@ class Progress:
         self._stats = stats
         self._timing = timing
         self._settled_at = now
+        self._sample_at = now
+        self._sampled_transaction_count = stats.transaction_count
 
     def is_holding(self, now: float) -> bool:
         return now - self._settled_at > self._timing.hold
@@ -60,6 +66,9 @@ class Progress:
         if not self._intake.window.record_count:
             self._settled_at = now
         stats.last_settled_at = self._settled_at
+        if now >= self._sample_at:
+            self._sample_at = now + _SAMPLE_SECONDS
+            self._sample(now)
         if self._dispatch.trouble:
             self._enter(State.HOLDING, f"the lot: {self._dispatch.trouble}")
         elif self._ceiling.trouble:
@@ -68,6 +77,25 @@ class Progress:
             self._enter(State.HOLDING, self._sink.error or "the broker acknowledges nothing")
         else:
             self._enter(State.STREAMING)
+
+    def _sample(self, now: float) -> None:
+        """What only people look at, and what would cost something in every turn."""
+        stats, intake = self._stats, self._intake
+        stats.sample(now)
+        stats.last_delivered_at = self._dispatch.traffic.delivered_at or stats.last_delivered_at
+        if not intake.ledger.received_lsn:
+            return  # nothing has come yet: what an earlier session knew is all there is
+        stats.oldest_commit_us = self._find_oldest(now)
+        has_read = stats.transaction_count != self._sampled_transaction_count
+        stats.lag_us = intake.lag_us if has_read else 0
+        self._sampled_transaction_count = stats.transaction_count
+
+    def _find_oldest(self, now: float) -> int | None:
+        """A message outside transactions has no commit time: since when it is the oldest is all that is known."""
+        oldest = self._intake.ledger.oldest
+        if oldest is None:
+            return None
+        return oldest.commit_time_us or round((time.time() - now + self._dispatch.outages.oldest_since) * 1e6)
 
     def _count_read(self) -> None:
         stats, intake = self._stats, self._intake

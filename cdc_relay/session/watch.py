@@ -59,6 +59,7 @@ class Watch:
             result: CheckResult = future.result()
         except AwayError as exc:
             log.warning("check_failed", reason=exc.message)
+            self._stats.note(f"check failed: {exc.message}")
             return
         self._stats.slot_lag_bytes = result.lag_bytes
         if self._idle_lsn_under_check:

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from cdc_relay.demo.display import LiveDisplay, PlainDisplay, QuietDisplay, choose_display
 from cdc_relay.demo.tally import Count, Delivery, Summary
-from cdc_relay.demo.view import Snapshot, plain_line, screen, sparkline, summary_text
+from cdc_relay.demo.view import Snapshot, plain_line, screen, summary_text
 
 EVENT = Delivery("outbox.event.payment", "payment-1042", "PaymentReceived", UUID(int=0xABCDEF12 << 96))
 COUNT = Count(
@@ -80,16 +80,6 @@ def test_the_screen_does_not_jump_when_events_arrive() -> None:
 def test_markup_in_a_key_is_text() -> None:
     odd = replace(SNAPSHOT, count=replace(COUNT, recent=(replace(EVENT, key="[red]x[/]"),)))
     assert any("[red]x[/]" in line for line in printed(odd, width=80, height=24))
-
-
-def test_the_sparkline_grows_from_zero_to_the_highest() -> None:
-    assert sparkline([0, 50, 100]) == "▁▅█"
-    assert sparkline([0, 0]) == "▁▁"
-    assert sparkline([]) == ""
-
-
-def test_the_sparkline_shows_the_latest() -> None:
-    assert sparkline([100, 0, 100], length=2) == "▁█"
 
 
 def test_a_plain_line_has_the_same_figures() -> None:

@@ -7,8 +7,11 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from cdc_relay import __version__
 from cdc_relay.http.metrics import build_registry
+from cdc_relay.model import Failure
 from cdc_relay.parking.entry import Status, Survey
-from cdc_relay.stats import State, Stats
+from cdc_relay.stats import Closure, State, Stats
+
+FAILURE = Failure("code", "reason", "remedy")
 
 
 def read_samples(stats: Stats) -> dict[tuple[str, ...], float]:
@@ -25,7 +28,7 @@ def filled_stats() -> Stats:
     stats.change_count, stats.dropped_count = 8, 12
     stats.open_record_count, stats.open_bytes, stats.slot_lag_bytes = 5, 500, 4_096
     stats.parked_count, stats.republished_count, stats.dead_count = 9, 6, 1
-    stats.closed_topics = ("orders", "bills")
+    stats.closed_topics = (Closure("orders", FAILURE, 0.0), Closure("bills", FAILURE, 0.0))
     stats.lot = Survey(counts={Status.RETRYING: 2, Status.BEHIND: 4, Status.DEAD: 1}, oldest_seconds=70.5)
     return stats
 

@@ -105,10 +105,10 @@ def test_a_query_string_does_not_hide_the_path(server: HttpServer) -> None:
 def test_unknown_path_lists_the_known_ones(server: HttpServer) -> None:
     status, _, body = ask(server, "/nothing")
     assert status == 404
-    assert json.loads(body)["paths"] == ["/livez", "/metrics", "/readyz"]
+    assert json.loads(body)["paths"] == ["/livez", "/metrics", "/readyz", "/status"]
 
 
-@pytest.mark.parametrize("path", ["/livez", "/readyz", "/metrics", "/nothing"])
+@pytest.mark.parametrize("path", ["/livez", "/readyz", "/metrics", "/status", "/nothing"])
 def test_head_answers_like_get_without_a_body(server: HttpServer, path: str) -> None:
     status, content_type, body = ask(server, path, method="HEAD")
     assert (status, content_type) == ask(server, path)[:2]
