@@ -14,7 +14,7 @@ from cdc_relay.admin.kafka_admin import UNKNOWN_TOPIC, KafkaAdmin
 from cdc_relay.admin.topics_plan import Absence
 from cdc_relay.errors import RelayError
 
-__all__ = ["Cluster", "Partition", "Refusal", "TopicState", "read_cluster"]
+__all__ = ["Cluster", "Partition", "Refusal", "State", "TopicState", "read_cluster"]
 
 _SECONDS = 10.0
 _TLS = ("_SSL",)

@@ -6,9 +6,9 @@ Reads only, with no more than CONNECT; what the role may not see comes back as N
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from time import time as read_clock
 from typing import Any
 
 from cdc_relay.protocol.lsn import parse_lsn
@@ -140,9 +140,9 @@ class SlotDetails:
 
 
 def read_server(line: Line) -> ServerFacts:
-    asked_at = time.time()
+    asked_at = read_clock()
     found = _object(line, _SERVER, "{" + ",".join(_SETTINGS) + "}")
-    answered_at = time.time()
+    answered_at = read_clock()
     settings = found["settings"]
     keep = _bytes(settings, "max_slot_wal_keep_size")
     return ServerFacts(
