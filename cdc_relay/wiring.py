@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 import structlog
 
+from cdc_relay.admin.check.beside import CheckBeside
 from cdc_relay.bell import Bell
 from cdc_relay.config import RelayConfig, SinkConfig
 from cdc_relay.delivery.intake import Intake
@@ -54,13 +55,19 @@ def run_relay(config: RelayConfig, *, stop: Stop, wait: bool = True, accept_gap:
     """Blocks until stopped; raises RelayError with the reason otherwise."""
     parts = _Parts(config, stop, accept_gap=accept_gap)
     http = _Http(config, stats=parts.stats, stop=stop)
+    check = CheckBeside(config, stop)
+
+    def on_streaming() -> None:
+        http.insist()
+        check.begin()
+
     relay = Relay(
         source=parts.source,
         sink=parts.sink,
         lot=parts.lot,
         helper=parts.helper,
         make_session=parts.make_session,
-        on_streaming=http.insist,
+        on_streaming=on_streaming,
         stats=parts.stats,
         stop=stop,
         timing=parts.timing,

@@ -15,6 +15,7 @@ __all__ = ["cli", "main"]
 _COMMANDS = {
     "run": ("cdc_relay.cli.run", "run_command"),
     "setup": ("cdc_relay.cli.setup", "setup_command"),
+    "check": ("cdc_relay.cli.check", "check_command"),
     "status": ("cdc_relay.cli.status", "status_command"),
     "route": ("cdc_relay.cli.route", "route_command"),
     "replay": ("cdc_relay.cli.replay", "replay_command"),

@@ -13,8 +13,17 @@ from cdc_relay.errors import RefusedError
 from cdc_relay.routing.router import Outbox
 from cdc_relay.sources.catalog import OLDEST_VERSION, Facts, TableFacts
 from cdc_relay.sources.conninfo import application_name
+from cdc_relay.sources.remedy import SETUP, Step, restart_setting, sql, words
 
-__all__ = ["Finding", "Wanted", "find_problems", "names_us_as_standby", "refuse", "standby_finding"]
+__all__ = [
+    "Finding",
+    "Wanted",
+    "find_problems",
+    "names_us_as_standby",
+    "publish_whole",
+    "refuse",
+    "standby_finding",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +52,9 @@ class Wanted:
 @dataclass(frozen=True, slots=True)
 class Finding:
     problem: str
-    remedy: str
+    remedy: str  # all of it, as one sentence
+    name: str = ""  # by which `check` and its document know what was looked at
+    steps: tuple[Step, ...] = ()  # the remedy, step by step
 
 
 def refuse(findings: Iterable[Finding]) -> None:
@@ -69,44 +80,50 @@ def find_problems(facts: Facts, wanted: Wanted, *, with_slot: bool = True) -> It
 
 def _server_problems(facts: Facts) -> Iterator[Finding]:
     if facts.server_version < OLDEST_VERSION:
-        yield Finding(f"Postgres {facts.server_version // 10000} is too old", "use Postgres 15 or newer")
+        problem = f"Postgres {facts.server_version // 10000} is too old"
+        yield _found("postgres.version", problem, "{}", words("use Postgres 15 or newer"))
     if facts.wal_level != "logical":
-        yield Finding(
-            f"wal_level is {facts.wal_level}, and logical decoding needs logical",
-            "ALTER SYSTEM SET wal_level = 'logical'; then restart Postgres",
-        )
+        problem = f"wal_level is {facts.wal_level}, and logical decoding needs logical"
+        yield _found("postgres.wal_level", problem, "{}; then {}", *restart_setting("wal_level", "logical"))
 
 
 def _slot_problems(facts: Facts, wanted: Wanted) -> Iterator[Finding]:
     slot, name = facts.slot, wanted.slot
-    again = (
-        f"SELECT pg_drop_replication_slot('{name}'); then cdc-relay setup -c FILE; or set source.slot to another name"
-    )
+    again = "{}; then {}; or set source.slot to another name", sql(f"SELECT pg_drop_replication_slot('{name}')"), SETUP
     if slot is None:
-        yield Finding(f"there is no replication slot {name}", "create it: cdc-relay setup -c FILE")
+        yield _found("postgres.slot", f"there is no replication slot {name}", "create it: {}", SETUP)
     elif slot.plugin != "pgoutput":
         plugin = slot.plugin or "none: it is a physical slot"
-        yield Finding(f"slot {name} has the plugin {plugin}; cdc-relay reads pgoutput", again)
+        yield _found("postgres.slot.plugin", f"slot {name} has the plugin {plugin}; cdc-relay reads pgoutput", *again)
     elif slot.database != facts.database:
-        yield Finding(
+        yield _found(
+            "postgres.slot.database",
             f"slot {name} belongs to database {slot.database}, and source.dsn connects to {facts.database}",
-            f"connect to {slot.database}, or set source.slot to a slot of {facts.database}",
+            "{}",
+            words(f"connect to {slot.database}, or set source.slot to a slot of {facts.database}"),
         )
     elif slot.two_phase:
-        yield Finding(f"slot {name} was made with two_phase; prepared transactions are not supported", again)
+        problem = f"slot {name} was made with two_phase; prepared transactions are not supported"
+        yield _found("postgres.slot.two_phase", problem, *again)
     elif slot.temporary:
-        yield Finding(f"slot {name} is temporary: it ends with the session that made it", again)
+        problem = f"slot {name} is temporary: it ends with the session that made it"
+        yield _found("postgres.slot.temporary", problem, *again)
     elif slot.wal_status == "lost":
-        yield Finding(f"slot {name} is lost: Postgres removed WAL that it needed, so events are missing from it", again)
+        problem = f"slot {name} is lost: Postgres removed WAL that it needed, so events are missing from it"
+        yield _found("postgres.slot.wal_status", problem, *again)
 
 
 def _publication_problems(facts: Facts, wanted: Wanted) -> Iterator[Finding]:
     publication, name = facts.publication, wanted.publication_label or wanted.publication
     if publication is None:
-        yield Finding(f"there is no publication {name}", "create it: cdc-relay setup -c FILE")
+        yield _found("postgres.publication", f"there is no publication {name}", "create it: {}", SETUP)
     elif not publication.insert:
-        fix = f"ALTER PUBLICATION {name} SET (publish = 'insert')"
-        yield Finding(f"publication {name} does not publish inserts", f"{fix}; (and whatever others need of it)")
+        yield _found(
+            "postgres.publication.inserts",
+            f"publication {name} does not publish inserts",
+            "{}; (and whatever others need of it)",
+            sql(f"ALTER PUBLICATION {name} SET (publish = 'insert')"),
+        )
     for outbox in wanted.tables:
         table = facts.tables.get((outbox.schema, outbox.name))
         yield from _table_problems(facts, table, outbox, name)
@@ -114,50 +131,61 @@ def _publication_problems(facts: Facts, wanted: Wanted) -> Iterator[Finding]:
 
 def _table_problems(facts: Facts, table: TableFacts | None, outbox: Outbox, publication: str) -> Iterator[Finding]:
     if table is None:
-        yield Finding(f"there is no table {outbox.label}", "create it, or correct outboxes[].table")
+        fix = words("create it, or correct outboxes[].table")
+        yield _found("postgres.table", f"there is no table {outbox.label}", "{}", fix)
         return
     missing = [column for column in outbox.columns if column not in table.columns]
     if missing:
         places = dict(outbox.places)
         asked = dict.fromkeys(places[column] for column in missing if column in places)
-        yield Finding(
-            f"table {outbox.label} has no column {', '.join(missing)} (it has {', '.join(table.columns)})",
+        fix = words(
             "add the column (a generated one is not published), or name another one here: "
-            + (", ".join(asked) or "outboxes[].columns"),
+            + (", ".join(asked) or "outboxes[].columns")
         )
+        problem = f"table {outbox.label} has no column {', '.join(missing)} (it has {', '.join(table.columns)})"
+        yield _found("postgres.table.columns", problem, "{}", fix)
     if not table.logged:
-        yield Finding(
-            f"table {outbox.label} (or a partition of it) is unlogged: such rows never reach the WAL",
-            f"ALTER TABLE {outbox.label} SET LOGGED",
-        )
+        problem = f"table {outbox.label} (or a partition of it) is unlogged: such rows never reach the WAL"
+        yield _found("postgres.table.logged", problem, "{}", sql(f"ALTER TABLE {outbox.label} SET LOGGED"))
     if facts.publication is not None:
         yield from _membership_problems(facts.publication.via_root, table, outbox, publication)
 
 
 def _membership_problems(via_root: bool, table: TableFacts, outbox: Outbox, publication: str) -> Iterator[Finding]:
     if not table.member:
-        fix = f"ALTER PUBLICATION {publication} ADD TABLE {outbox.label}"
-        yield Finding(
+        yield _found(
+            "postgres.table.published",
             f"publication {publication} does not have table {outbox.label}",
-            f"{fix}; (rows committed before that are not in the slot)",
+            "{}; ({})",
+            sql(f"ALTER PUBLICATION {publication} ADD TABLE {outbox.label}"),
+            words("rows committed before that are not in the slot"),
         )
     elif table.under_root:
-        yield Finding(
+        yield _found(
+            "postgres.table.partition_root",
             f"table {outbox.label} is a partition, and publication {publication} shows its rows under the root's name",
-            "name the partitioned table itself under outboxes[].table",
+            "{}",
+            words("name the partitioned table itself under outboxes[].table"),
         )
     elif table.partitioned and not via_root:
-        yield Finding(
+        yield _found(
+            "postgres.table.partition_root",
             f"table {outbox.label} is partitioned, and publication {publication} names its partitions, not the table",
-            f"ALTER PUBLICATION {publication} SET (publish_via_partition_root = true)",
+            "{}",
+            sql(f"ALTER PUBLICATION {publication} SET (publish_via_partition_root = true)"),
         )
     hidden = [column for column in outbox.columns if column in table.columns and column not in table.column_list]
     if table.column_list and hidden:
-        yield Finding(
-            f"publication {publication} leaves out column {', '.join(hidden)} of {outbox.label}",
-            f"BEGIN; ALTER PUBLICATION {publication} DROP TABLE {outbox.label};"
-            f" ALTER PUBLICATION {publication} ADD TABLE {outbox.label}; COMMIT;",
-        )
+        problem = f"publication {publication} leaves out column {', '.join(hidden)} of {outbox.label}"
+        yield _found("postgres.table.column_list", problem, "{}", publish_whole(publication, outbox.label))
+
+
+def publish_whole(publication: str, table: str) -> Step:
+    """In one transaction: no row of the table is committed while the publication is without it."""
+    return sql(
+        f"BEGIN; ALTER PUBLICATION {publication} DROP TABLE {table};"
+        f" ALTER PUBLICATION {publication} ADD TABLE {table}; COMMIT;"
+    )
 
 
 def _standby_problems(facts: Facts, wanted: Wanted) -> Iterator[Finding]:
@@ -166,11 +194,19 @@ def _standby_problems(facts: Facts, wanted: Wanted) -> Iterator[Finding]:
 
 
 def standby_finding(application_name: str, setting: str) -> Finding:
-    return Finding(
+    return _found(
+        "postgres.synchronous_standby_names",
         f"synchronous_standby_names ({setting}) makes {application_name} a synchronous standby:"
         " commits would wait for this relay",
-        f"name your real standbys in synchronous_standby_names so that it matches neither * nor {application_name}",
+        "{}",
+        words(
+            f"name your real standbys in synchronous_standby_names so that it matches neither * nor {application_name}"
+        ),
     )
+
+
+def _found(name: str, problem: str, sentence: str, *steps: Step) -> Finding:
+    return Finding(problem, sentence.format(*steps), name, steps)
 
 
 def names_us_as_standby(setting: str, application_name: str) -> bool:

@@ -27,7 +27,7 @@ def state_of(seen: Status) -> str:
 
 @pytest.mark.core
 def test_a_streaming_relay_is_shown_with_its_real_figures_to_the_role_of_run(pipeline: Pipeline) -> None:
-    relay = pipeline.start_relay(dsn=pipeline.database.dsn(pipeline.create_role()))
+    relay = pipeline.start_relay()
     with pipeline.database.connect() as conn:
         insert_events(conn, 50, pipeline.aggregate_type)
     seen = wait_for_report(

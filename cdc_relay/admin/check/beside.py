@@ -1,0 +1,49 @@
+"""The check that a starting relay makes beside its stream: on a thread of its own, once, only to warn.
+
+It never ends the relay and never keeps it from ending: what fails here and is no reason to refuse has been judged so.
+"""
+
+from __future__ import annotations
+
+import threading
+
+import structlog
+
+from cdc_relay.admin.check.finding import Finding, Level
+from cdc_relay.config import RelayConfig
+from cdc_relay.stop import Stop
+
+__all__ = ["CheckBeside"]
+
+log = structlog.get_logger()
+
+
+class CheckBeside:
+    def __init__(self, config: RelayConfig, stop: Stop) -> None:
+        self._config = config
+        self._stop = stop
+        self._thread: threading.Thread | None = None
+
+    def begin(self) -> None:
+        """The first time only: a line that broke and is back is no start. Daemonic: nobody waits for it."""
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._look, name="cdc-relay-check", daemon=True)
+            self._thread.start()
+
+    def _look(self) -> None:
+        from cdc_relay.admin.check.check import check_beside_stream  # here: the first record does not wait for it
+
+        try:
+            for findings in check_beside_stream(self._config):
+                if self._stop.requested:
+                    return
+                for finding in findings:
+                    _tell(finding)
+        except Exception as exc:  # noqa: BLE001 - the relay works without it
+            log.warning("check_ended_early", reason=str(exc))
+
+
+def _tell(finding: Finding) -> None:
+    if finding.level is not Level.OK:
+        fix = "; ".join(step.text for step in finding.steps)
+        log.warning("check", name=finding.name, found=finding.found, stake=finding.stake, fix=fix)

@@ -1,0 +1,53 @@
+"""How `check` connects: as the configuration says, under a name of its own, and with its failures as findings."""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from cdc_relay.admin.check.finding import Finding, fail
+from cdc_relay.errors import RelayError
+from cdc_relay.sources.line import Line
+from cdc_relay.sources.remedy import Step, shell, sql, words
+
+__all__ = ["STATEMENT_SECONDS", "as_own", "failure", "open_line", "psql"]
+
+STATEMENT_SECONDS = 10
+_COMMAND = re.compile(r"(?:\w+ it: )?(cdc-relay \w+ -c FILE)")
+_SECRET = re.compile("password|secret|token|key", re.IGNORECASE)
+
+
+def as_own(conninfo: str, slot: str) -> str:
+    """Not the relay's name: neither synchronous_standby_names nor an operator shall take a check for a relay."""
+    return make_conninfo(conninfo, application_name=f"cdc-relay-check:{slot}"[:63])
+
+
+def open_line(conninfo: str, *, setting: str = "source.dsn") -> Line:
+    line = Line.open(conninfo, setting=setting)
+    try:
+        line.query(f"SET statement_timeout = '{STATEMENT_SECONDS}s'")
+    except RelayError:
+        line.close()
+        raise
+    return line
+
+
+def failure(name: str, exc: RelayError) -> Finding:
+    return fail(name, exc.message, *_steps(exc.remedy))
+
+
+def _steps(remedy: str) -> tuple[Step, ...]:
+    """Remedies of errors are sentences; those that are a command alone can be pasted."""
+    if command := _COMMAND.fullmatch(remedy):
+        return (shell(command[1]),)
+    if remedy.startswith(("GRANT ", "ALTER ")):
+        return (sql(remedy),)
+    return (words(remedy),) if remedy else ()
+
+
+def psql(dsn: str, statement: str, **params: str) -> str:
+    """A line for the shell; whatever is secret in the DSN is for whoever runs it to give."""
+    shown = {key: str(value) for key, value in conninfo_to_dict(dsn, **params).items() if not _SECRET.search(key)}
+    return f"psql {shlex.quote(make_conninfo('', **shown))} -c {shlex.quote(statement)}"
