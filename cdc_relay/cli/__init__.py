@@ -15,6 +15,7 @@ __all__ = ["cli", "main"]
 _COMMANDS = {
     "run": ("cdc_relay.cli.run", "run_command"),
     "setup": ("cdc_relay.cli.setup", "setup_command"),
+    "teardown": ("cdc_relay.cli.teardown", "teardown_command"),
     "route": ("cdc_relay.cli.route", "route_command"),
     "topics": ("cdc_relay.cli.topics", "topics_group"),
     "dlq": ("cdc_relay.cli.dlq", "dlq_group"),

@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.fixtures.fix_relay import Pipeline, RelayProcess
 from tests.fixtures.process import wait_until
@@ -60,9 +61,11 @@ def put_back(pipeline: Pipeline) -> None:
     pipeline.database.execute(f"ALTER PUBLICATION {pipeline.publication} ADD TABLE public.outbox")
 
 
-def run_printed_command(relay: RelayProcess, said: str) -> None:
+def run_printed_command(pipeline: Pipeline, relay: RelayProcess, said: str) -> None:
     [command] = re.findall(r"run cdc-relay (\w+ -c FILE) ", said)
-    words = command.replace("FILE", str(relay.config_file)).split()
+    file = relay.config_file.with_name("owner.yaml")
+    file.write_text(yaml.safe_dump(pipeline.as_owner(relay.config)))
+    words = command.replace("FILE", str(file)).split()
     subprocess.run([sys.executable, "-m", "cdc_relay", *words], check=True, capture_output=True, timeout=60)
 
 
@@ -102,7 +105,7 @@ def test_a_table_recreated_under_the_relay_is_refused_and_the_printed_repair_bri
     relay.resume()
     said = last_words(relay)
     assert f"publication {pipeline.publication} changed while the relay was reading" in said
-    run_printed_command(relay, said)
+    run_printed_command(pipeline, relay, said)
     relay.start().wait_ready()
     insert(pipeline, AFTER)
     wait_until_arrived(pipeline, BEFORE, AFTER)
@@ -120,7 +123,7 @@ def test_a_table_that_is_gone_is_refused_until_it_is_there_again(pipeline: Pipel
     assert f"publication {pipeline.publication} changed while the relay was reading" in said
     assert "there is no table public.outbox\n  what to do: create it" in last_words(relay.start())
     pipeline.database.execute(SAME)
-    run_printed_command(relay, said)
+    run_printed_command(pipeline, relay, said)
     relay.start().wait_ready()
     insert(pipeline, AFTER)
     wait_until_arrived(pipeline, BEFORE, AFTER)
