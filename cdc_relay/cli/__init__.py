@@ -17,6 +17,7 @@ _COMMANDS = {
     "setup": ("cdc_relay.cli.setup", "setup_command"),
     "check": ("cdc_relay.cli.check", "check_command"),
     "status": ("cdc_relay.cli.status", "status_command"),
+    "teardown": ("cdc_relay.cli.teardown", "teardown_command"),
     "route": ("cdc_relay.cli.route", "route_command"),
     "replay": ("cdc_relay.cli.replay", "replay_command"),
     "topics": ("cdc_relay.cli.topics", "topics_group"),

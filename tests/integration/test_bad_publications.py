@@ -19,7 +19,7 @@ def test_a_missing_publication_is_refused_and_setup_makes_it(pipeline: Pipeline,
     assert f"there is no publication {pipeline.publication}" in said
     assert "what to do: create it: cdc-relay setup -c FILE" in said
 
-    assert make_relay(pipeline.config(), command="setup").wait() == 0
+    assert make_relay(pipeline.as_owner(), command="setup").wait() == 0
     assert_it_delivers(pipeline)
 
 

@@ -19,7 +19,7 @@ def test_a_missing_slot_is_refused_and_setup_makes_it(pipeline: Pipeline, make_r
     assert f"there is no replication slot {pipeline.slot}" in said
     assert "what to do: create it: cdc-relay setup -c FILE" in said
 
-    assert make_relay(pipeline.config(), command="setup").wait() == 0
+    assert make_relay(pipeline.as_owner(), command="setup").wait() == 0
     assert_it_delivers(pipeline)
 
 

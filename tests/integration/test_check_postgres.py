@@ -23,7 +23,7 @@ def check(pipeline: Pipeline, tmp_path: Path) -> Check:
 
 @pytest.mark.core
 def test_a_good_server_has_nothing_that_fails_and_the_least_role_is_enough(pipeline: Pipeline, tmp_path: Path) -> None:
-    check = Check.without_kafka(pipeline, tmp_path, dsn=pipeline.database.dsn(pipeline.create_role()))
+    check = Check.without_kafka(pipeline, tmp_path, dsn=pipeline.database.dsn(pipeline.database.create_relay_role()))
     done = check.run()
     assert done.returncode == 0, done.stdout
     assert {each["name"] for each in check.findings() if each["level"] != "ok"} <= {"postgres.max_slot_wal_keep_size"}
@@ -99,7 +99,7 @@ def test_too_few_wal_senders_fail(make_postgres: MakePostgres, make_pipeline: Ma
 @pytest.mark.core
 def test_a_role_without_replication_is_found_by_trying(pipeline: Pipeline, tmp_path: Path) -> None:
     role = pipeline.database.create_role("LOGIN")
-    pipeline.grant_lot(role)
+    pipeline.database.grant_schema(role)
     check = Check.without_kafka(pipeline, tmp_path, dsn=pipeline.database.dsn(role))
     check.repair("postgres.replication", "fail")
 
@@ -120,7 +120,7 @@ def test_a_synchronous_standby_setting_that_takes_us_fails(
 
 
 def test_a_read_only_role_fails(pipeline: Pipeline, tmp_path: Path) -> None:
-    role = pipeline.create_role()
+    role = pipeline.database.create_relay_role()
     check = Check.without_kafka(pipeline, tmp_path, dsn=pipeline.database.dsn(role))
     pipeline.database.execute(f"ALTER ROLE {role} SET default_transaction_read_only = on")
     check.repair("postgres.primary", "fail")

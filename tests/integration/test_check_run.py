@@ -21,7 +21,7 @@ def warnings(relay: RelayProcess) -> dict[str, dict[str, Any]]:
 @pytest.mark.core
 def test_a_relay_that_streams_warns_once_of_what_is_not_as_it_should_be(pipeline: Pipeline) -> None:
     pipeline.database.execute(f"ALTER PUBLICATION {pipeline.publication} SET (publish = 'insert, delete')")
-    role = pipeline.create_role()
+    role = pipeline.database.create_relay_role()
     relay = pipeline.start_relay(dsn=pipeline.database.dsn(role))
     relay.wait_for_log("postgres.publication.operations")
     said = warnings(relay)["postgres.publication.operations"]

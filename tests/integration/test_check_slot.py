@@ -210,7 +210,7 @@ def test_an_old_transaction_that_writes_is_ended_as_printed(pipeline: Pipeline, 
 
 
 def test_a_role_that_may_not_see_transactions_is_told_the_grant(pipeline: Pipeline, hasty: Check) -> None:
-    role = pipeline.create_role()
+    role = pipeline.database.create_relay_role()
     hasty.config["source"]["dsn"] = pipeline.database.dsn(role)
     with pipeline.database.connect(autocommit=False) as writer:
         writer.execute("CREATE TABLE draft ()")

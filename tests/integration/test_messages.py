@@ -97,8 +97,8 @@ def test_setup_prepares_for_messages_alone(pipeline: Pipeline, make_relay: MakeR
     pipeline.database.execute("SELECT pg_drop_replication_slot(%s)", [pipeline.slot])
     config = pipeline.config(outboxes=[{"message_prefix": "outbox"}])
     assert make_relay(config).wait() == 3
-    assert make_relay(config, command="setup").wait() == 0
-    assert make_relay(config, command="setup").wait() == 0
+    assert make_relay(pipeline.as_owner(config), command="setup").wait() == 0
+    assert make_relay(pipeline.as_owner(config), command="setup").wait() == 0
     make_relay(config).wait_ready()
     emit(pipeline, content(pipeline, 1))
     assert numbers(pipeline, 1) == [1]

@@ -72,7 +72,7 @@ def test_a_stream_of_messages_hides_no_change_and_none_of_them_is_lost(
     assert parse_lsn(found[1]) <= before <= after <= parse_lsn(found[2])
 
     writer.emit()
-    assert make_relay(relay.config, command="setup").wait() == 0
+    assert make_relay(pipeline.as_owner(relay.config), command="setup").wait() == 0
     relay.start().wait_ready()
     writer.emit()
     pipeline.insert(payload=json.dumps({"n": writer.count}))

@@ -28,7 +28,8 @@ class Command:
         self.write({"table": "outbox", "routes": ROUTES})
 
     def write(self, *outboxes: dict[str, Any]) -> None:
-        self._file.write_text(yaml.safe_dump(self._pipeline.config(outboxes=list(outboxes))))
+        config = self._pipeline.as_owner(self._pipeline.config(outboxes=list(outboxes)))
+        self._file.write_text(yaml.safe_dump(config))
 
     def __call__(self, *arguments: str) -> Result:
         return CliRunner().invoke(cli, ["route", "-c", str(self._file), *arguments])
