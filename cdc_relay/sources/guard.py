@@ -16,6 +16,7 @@ from cdc_relay.protocol.lsn import format_lsn
 from cdc_relay.sources.catalog import Facts, SlotFacts
 from cdc_relay.sources.gap import Gap, Mark, find_replay
 from cdc_relay.sources.preflight import Finding, Wanted
+from cdc_relay.sources.remedy import SETUP, Step, shell, sql
 
 __all__ = [
     "Guard",
@@ -60,9 +61,12 @@ class Problem:
     can_be_accepted: bool  # False: the slot itself has to be made anew first
 
 
+_GO_ON = shell("cdc-relay run -c FILE --accept-gap")
+
+
 class _Cause(NamedTuple):
     said: str
-    first_steps: tuple[str, ...] = ()
+    first_steps: tuple[Step, ...] = ()
     can_be_accepted: bool = True
 
 
@@ -76,8 +80,9 @@ def find_problem(
     same_server = guard.system_identifier == server.system_identifier
     replay = find_replay(guard.settled, server.mark, same_server=same_server)
     gap = Gap(guard.settled, server.mark, replay)
-    steps = "; then ".join([*cause.first_steps, replay, "cdc-relay run -c FILE --accept-gap"])
-    return Problem(Finding(f"{cause.said}: events may be missing, {gap}", steps), gap, cause.can_be_accepted)
+    steps = (*cause.first_steps, shell(replay), _GO_ON)
+    finding = Finding(f"{cause.said}: events may be missing, {gap}", "; then ".join(map(str, steps)), steps=steps)
+    return Problem(finding, gap, cause.can_be_accepted)
 
 
 def refuse_gap(problem: Problem) -> RefusedError:
@@ -115,21 +120,18 @@ def is_same_publication(before: str, now: str) -> bool:
     return old["publication"] == new["publication"] and all(old["tables"][k] == new["tables"][k] for k in shared)
 
 
-_MAKE = "cdc-relay setup -c FILE"
-
-
 def _causes(guard: Guard, facts: Facts, server: Server, wanted: Wanted, is_ours: bool) -> Iterator[_Cause]:
     slot, name = facts.slot, wanted.slot
     if slot is None:
-        yield _Cause(f"replication slot {name} is gone", (_MAKE,), can_be_accepted=False)
+        yield _Cause(f"replication slot {name} is gone", (SETUP,), can_be_accepted=False)
     elif slot.wal_status == "lost" or slot.invalidation:
         reason = slot.invalidation or "Postgres removed WAL that it needed"
-        yield _Cause(f"replication slot {name} is lost ({reason})", (_drop(name), _MAKE), can_be_accepted=False)
+        yield _Cause(f"replication slot {name} is lost ({reason})", (_drop(name), SETUP), can_be_accepted=False)
     elif slot.confirmed_lsn > facts.wal_lsn and (is_ours or slot.active_pid is None):
         yield _Cause(
             f"slot {name} is confirmed up to {format_lsn(slot.confirmed_lsn)}, beyond the end of the server's WAL"
             f" ({format_lsn(facts.wal_lsn)}), and Postgres would skip all until there",
-            (_drop(name), _MAKE),
+            (_drop(name), SETUP),
             can_be_accepted=False,
         )
     elif guard.system_identifier != server.system_identifier:
@@ -151,12 +153,12 @@ def _publication_causes(guard: Guard, facts: Facts, wanted: Wanted) -> Iterator[
         yield _Cause(
             f"publication {wanted.publication_label or wanted.publication} is not as it was when it was last seen, at"
             f" LSN {format_lsn(guard.seen_lsn)} ({guard.seen_at:%Y-%m-%d %H:%M:%S} UTC)",
-            (_MAKE,),
+            (SETUP,),
         )
 
 
-def _drop(slot: str) -> str:
-    return f"SELECT pg_drop_replication_slot('{slot}')"
+def _drop(slot: str) -> Step:
+    return sql(f"SELECT pg_drop_replication_slot('{slot}')")
 
 
 def _has_followed(guard: Guard, slot: SlotFacts, server: Server) -> bool:

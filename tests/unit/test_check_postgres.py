@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from cdc_relay.admin.check.finding import Finding, Level
+from cdc_relay.admin.check.lot import judge_usage
 from cdc_relay.admin.check.postgres_facts import (
     OpenTransaction,
     PreparedTransaction,
@@ -15,7 +16,6 @@ from cdc_relay.admin.check.postgres_facts import (
     SlotDetails,
     _skew,
 )
-from cdc_relay.admin.check.schema import judge_usage
 from cdc_relay.admin.check.server_rules import judge_server, judge_transactions
 from cdc_relay.admin.check.slot_rules import judge_slot
 from cdc_relay.config import LimitConfig

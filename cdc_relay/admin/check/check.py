@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator
 
 from cdc_relay.admin.check.certificates import check_kafka_certificates, check_postgres_certificates
 from cdc_relay.admin.check.finding import Finding, in_order, warn
+from cdc_relay.admin.check.guard import check_guard
 from cdc_relay.admin.check.kafka import check_kafka
+from cdc_relay.admin.check.lot import check_lot
 from cdc_relay.admin.check.postgres import check_postgres
-from cdc_relay.admin.check.schema import check_guard, check_lot
 from cdc_relay.config import RelayConfig, find_warnings
 from cdc_relay.sources.remedy import words
 

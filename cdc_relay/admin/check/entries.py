@@ -111,6 +111,9 @@ ENTRIES: dict[str, Entry] = {
     "guard": Entry(
         "the guard's tables beside the slot: version and rights", "nobody notices a slot that was moved or made again"
     ),
+    "guard.gap": Entry(
+        "that the slot is where the relay left it, and its publication as it was", "events are missing from the slot"
+    ),
     "lot": Entry("the lot's tables: version and rights, in `parking.dsn` or `source.dsn`", _NO_START),
     "lot.size": Entry(
         "live records and bytes against `parking.limit`: 80 % at most", "at the limit the relay holds everything"
