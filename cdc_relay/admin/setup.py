@@ -21,7 +21,7 @@ from cdc_relay.errors import RefusedError
 from cdc_relay.protocol.lsn import format_lsn
 from cdc_relay.routing.router import Outbox
 from cdc_relay.sources.catalog import Facts, read_facts
-from cdc_relay.sources.guard import describe_publication, find_problem
+from cdc_relay.sources.guard import find_problem, see_publication
 from cdc_relay.sources.guard_table import GuardTable
 from cdc_relay.sources.line import Line
 from cdc_relay.sources.preflight import Wanted, find_problems, refuse
@@ -146,7 +146,7 @@ def _begin_guard(line: Line, wanted: Wanted) -> Iterator[Notice]:
         guard = table.read(line)
         if guard is None:
             confirmed_lsn = 0 if facts.slot is None else facts.slot.confirmed_lsn
-            table.begin(line, publication=describe_publication(facts, wanted), ceiling_lsn=confirmed_lsn)
+            table.begin(line, see_publication(facts, wanted), ceiling_lsn=confirmed_lsn)
             yield Notice(Kind.STEP, f"slot guard: begun at {format_lsn(confirmed_lsn)}")
             return
         problem = find_problem(guard, facts, table.read_server(line), wanted)

@@ -21,12 +21,14 @@ from cdc_relay.sources.remedy import SETUP, Step, shell, sql
 __all__ = [
     "Guard",
     "Problem",
+    "Seen",
     "Server",
     "describe_publication",
     "find_notices",
     "find_problem",
     "is_same_publication",
     "refuse_gap",
+    "see_publication",
 ]
 
 
@@ -37,6 +39,14 @@ class Server:
     system_identifier: int
     timeline: int
     mark: Mark
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """The publication as it was when the WAL had got to `lsn`, or later."""
+
+    publication: str  # as describe_publication has it
+    lsn: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,11 +116,17 @@ def describe_publication(facts: Facts, wanted: Wanted) -> str:
     publication = facts.publication
     flags = [] if publication is None else [publication.oid, publication.all_tables, publication.insert]
     via_root = publication is not None and publication.via_root
+    named = {outbox.label: facts.tables.get((outbox.schema, outbox.name)) for outbox in wanted.tables}
     tables = {
-        json.dumps(name): [table.member, table.row_filter, table.column_list, table.logged, table.under_root]
-        for name, table in sorted(facts.tables.items())
+        label: table and [table.member, table.row_filter, table.column_list, table.logged, table.under_root]
+        for label, table in named.items()
     }
     return json.dumps({"publication": [wanted.publication, *flags, via_root], "tables": tables})
+
+
+def see_publication(facts: Facts, wanted: Wanted) -> Seen:
+    """The facts' WAL position was read before the publication."""
+    return Seen(describe_publication(facts, wanted), facts.wal_lsn)
 
 
 def is_same_publication(before: str, now: str) -> bool:

@@ -33,13 +33,21 @@ SELECT system_identifier, timeline, fingerprint, seen_lsn, extract(epoch FROM se
        settled_lsn, settled_xid, extract(epoch FROM settled_at), settled_rows
   FROM cdc_relay.guard WHERE slot = $1
 
+-- :slot_xid
+-- $2 slot, in a statement that has {now}: no transaction that the slot has still to deliver has a lower number.
+SELECT CASE WHEN top % 4294967296 < low THEN top / 4294967296 * 4294967296 - 4294967296 + low
+            ELSE top / 4294967296 * 4294967296 + low END
+  FROM (SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint AS top, catalog_xmin::text::bigint AS low
+          FROM pg_replication_slots WHERE slot_name = $2::text) AS numbers
+
 -- :fresh
--- $1 the outboxes, $2 slot, $3 publication, $4 ceiling
+-- $1 the outboxes, $2 slot, $3 publication, $4 ceiling, $5 where the publication was seen. What the slot has not yet
+-- delivered is not settled, however old it is.
 WITH now AS ({now})
 INSERT INTO cdc_relay.guard (slot, system_identifier, timeline, fingerprint, seen_lsn, seen_at, ceiling, raised_at,
     settled_lsn, settled_xid, settled_at, settled_rows, next_lsn, next_xid, next_at, next_rows)
-SELECT $2::text, system_identifier, timeline, $3::text, lsn, at, $4::pg_lsn, at,
-       lsn, xid, at, rows, lsn, xid, at, rows
+SELECT $2::text, system_identifier, timeline, $3::text, $5::pg_lsn, at, $4::pg_lsn, at,
+       $4::pg_lsn, coalesce(({slot_xid})::text::xid8, xid), at, rows, lsn, xid, at, rows
   FROM now
 
 -- :begin
@@ -59,29 +67,31 @@ ON CONFLICT (slot) DO UPDATE
        next_at = excluded.next_at, next_rows = excluded.next_rows
 
 -- :follow
--- $1 the outboxes, $2 slot, $3 publication, $4 the slot's position: where this session begins
+-- $1 the outboxes, $2 slot, $3 publication, $4 the slot's position, $5 where the publication was seen: where this
+-- session begins
 WITH now AS ({now})
 UPDATE cdc_relay.guard g
-   SET timeline = now.timeline, fingerprint = $3::text, seen_lsn = now.lsn, seen_at = now.at,
+   SET timeline = now.timeline, fingerprint = $3::text, seen_lsn = $5::pg_lsn, seen_at = now.at,
        ceiling = greatest(g.ceiling, $4::pg_lsn)
   FROM now WHERE g.slot = $2::text
 
 -- :raise
--- $1 the outboxes, $2 slot, $3 ceiling, $4 and $5 where and when the publication was last seen. A mark that the ceiling
--- has passed is settled, and the next one is taken. Not on another server, nor on one that was promoted under us: its
--- WAL is not the one we read.
+-- $1 the outboxes, $2 slot, $3 ceiling, $4 and $5 where and when the publication was last seen. A mark is settled, and the
+-- next one is taken, when the ceiling has passed it and the publication was seen as it should be after it: one that changed
+-- hides rows, and what is confirmed behind them says nothing of them. Not on another server, nor on one that was promoted
+-- under us: its WAL is not the one we read.
 WITH now AS ({now})
 UPDATE cdc_relay.guard g
    SET ceiling = greatest(g.ceiling, $3::pg_lsn), raised_at = now.at,
        seen_lsn = $4::pg_lsn, seen_at = to_timestamp($5::float8),
-       settled_lsn = CASE WHEN g.next_lsn <= $3::pg_lsn THEN g.next_lsn ELSE g.settled_lsn END,
-       settled_xid = CASE WHEN g.next_lsn <= $3::pg_lsn THEN g.next_xid ELSE g.settled_xid END,
-       settled_at = CASE WHEN g.next_lsn <= $3::pg_lsn THEN g.next_at ELSE g.settled_at END,
-       settled_rows = CASE WHEN g.next_lsn <= $3::pg_lsn THEN g.next_rows ELSE g.settled_rows END,
-       next_lsn = CASE WHEN g.next_lsn <= $3::pg_lsn THEN now.lsn ELSE g.next_lsn END,
-       next_xid = CASE WHEN g.next_lsn <= $3::pg_lsn THEN now.xid ELSE g.next_xid END,
-       next_at = CASE WHEN g.next_lsn <= $3::pg_lsn THEN now.at ELSE g.next_at END,
-       next_rows = CASE WHEN g.next_lsn <= $3::pg_lsn THEN now.rows ELSE g.next_rows END
+       settled_lsn = CASE WHEN g.next_lsn <= least($3::pg_lsn, $4::pg_lsn) THEN g.next_lsn ELSE g.settled_lsn END,
+       settled_xid = CASE WHEN g.next_lsn <= least($3::pg_lsn, $4::pg_lsn) THEN g.next_xid ELSE g.settled_xid END,
+       settled_at = CASE WHEN g.next_lsn <= least($3::pg_lsn, $4::pg_lsn) THEN g.next_at ELSE g.settled_at END,
+       settled_rows = CASE WHEN g.next_lsn <= least($3::pg_lsn, $4::pg_lsn) THEN g.next_rows ELSE g.settled_rows END,
+       next_lsn = CASE WHEN g.next_lsn <= least($3::pg_lsn, $4::pg_lsn) THEN now.lsn ELSE g.next_lsn END,
+       next_xid = CASE WHEN g.next_lsn <= least($3::pg_lsn, $4::pg_lsn) THEN now.xid ELSE g.next_xid END,
+       next_at = CASE WHEN g.next_lsn <= least($3::pg_lsn, $4::pg_lsn) THEN now.at ELSE g.next_at END,
+       next_rows = CASE WHEN g.next_lsn <= least($3::pg_lsn, $4::pg_lsn) THEN now.rows ELSE g.next_rows END
   FROM now
  WHERE g.slot = $2::text AND g.system_identifier = now.system_identifier AND g.timeline = now.timeline
 RETURNING g.slot

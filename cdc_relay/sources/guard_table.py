@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from cdc_relay.errors import AwayError, RefusedError, RelayError
 from cdc_relay.protocol.lsn import format_lsn, parse_lsn
 from cdc_relay.sources.gap import Gap, Mark
-from cdc_relay.sources.guard import Guard, Server
+from cdc_relay.sources.guard import Guard, Seen, Server
 from cdc_relay.sources.knock import Place
 from cdc_relay.sources.line import Line, Param, QueryError, Rows
 from cdc_relay.sources.schema import AT_SOURCE, NEWEST, grants
@@ -47,27 +47,34 @@ class GuardTable:
             settled=_mark(*settled),
         )
 
-    def begin(self, line: Line, *, publication: str, ceiling_lsn: int) -> None:
-        _query(line, "begin", self._tables, self._slot, publication, format_lsn(ceiling_lsn))
+    def begin(self, line: Line, seen: Seen, *, ceiling_lsn: int) -> None:
+        _query(line, "begin", *self._fresh(seen, ceiling_lsn))
 
-    def accept(self, line: Line, problem: str, gap: Gap, *, publication: str, ceiling_lsn: int) -> None:
+    def begin_anew(self, line: Line, seen: Seen, *, ceiling_lsn: int) -> None:
+        """Whatever was there is forgotten: nothing of it is missing, or somebody has accepted that."""
+        _query(line, "begin_anew", *self._fresh(seen, ceiling_lsn))
+
+    def accept(self, line: Line, problem: str, gap: Gap, seen: Seen, *, ceiling_lsn: int) -> None:
         """Write down what an operator takes upon himself, and begin anew."""
         lsns = format_lsn(gap.begin.lsn), format_lsn(gap.end.lsn)
         times = str(gap.begin.at.timestamp()), str(gap.end.at.timestamp())
         rows = None if gap.row_estimate is None else str(gap.row_estimate)
         line.query("BEGIN")
         _query(line, "accept", self._slot, problem, *lsns, *times, rows, gap.replay)
-        _query(line, "begin_anew", self._tables, self._slot, publication, format_lsn(ceiling_lsn))
+        self.begin_anew(line, seen, ceiling_lsn=ceiling_lsn)
         line.query("COMMIT")
 
-    def follow(self, line: Line, *, publication: str, confirmed_lsn: int) -> None:
-        _query(line, "follow", self._tables, self._slot, publication, format_lsn(confirmed_lsn))
+    def follow(self, line: Line, seen: Seen, *, confirmed_lsn: int) -> None:
+        _query(line, "follow", *self._fresh(seen, confirmed_lsn))
 
     def raise_to(self, line: Line, ceiling_lsn: int, *, seen_lsn: int, seen_at: float) -> bool:
         """False when the row is not ours any more: gone, or the server is not the one that this session began with."""
         _query(line, "settings")
         seen = format_lsn(seen_lsn), str(seen_at)
         return bool(_query(line, "raise", self._tables, self._slot, format_lsn(ceiling_lsn), *seen))
+
+    def _fresh(self, seen: Seen, lsn: int) -> tuple[Param, ...]:
+        return self._tables, self._slot, seen.publication, format_lsn(lsn), format_lsn(seen.lsn)
 
 
 def require_guard_table(line: Line) -> None:

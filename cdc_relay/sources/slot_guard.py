@@ -8,7 +8,16 @@ from __future__ import annotations
 import structlog
 
 from cdc_relay.sources.catalog import Facts
-from cdc_relay.sources.guard import Guard, Problem, Server, describe_publication, find_notices, find_problem, refuse_gap
+from cdc_relay.sources.guard import (
+    Guard,
+    Problem,
+    Seen,
+    Server,
+    find_notices,
+    find_problem,
+    refuse_gap,
+    see_publication,
+)
 from cdc_relay.sources.guard_table import GuardTable, require_guard_table
 from cdc_relay.sources.line import Line
 from cdc_relay.sources.preflight import Wanted
@@ -36,29 +45,29 @@ class SlotGuard:
     def take_over(self, line: Line, facts: Facts) -> int:
         """The slot is ours and nothing has been confirmed yet: the ceiling, or RefusedError for a gap."""
         confirmed_lsn = 0 if facts.slot is None else facts.slot.confirmed_lsn
-        publication = describe_publication(facts, self._wanted)
+        seen = see_publication(facts, self._wanted)
         guard, server = self._table.read(line), self._table.read_server(line)
         if guard is None:
-            self._table.begin(line, publication=publication, ceiling_lsn=confirmed_lsn)
+            self._table.begin(line, seen, ceiling_lsn=confirmed_lsn)
             return confirmed_lsn
         problem = find_problem(guard, facts, server, self._wanted, is_ours=True)
         if problem is not None:
-            self._accept(line, problem, publication, confirmed_lsn)
+            self._accept(line, problem, seen, confirmed_lsn)
             return confirmed_lsn
         self._say_notices(guard, facts, server)
         self._accept_gap = False
-        self._table.follow(line, publication=publication, confirmed_lsn=confirmed_lsn)
+        self._table.follow(line, seen, confirmed_lsn=confirmed_lsn)
         return max(guard.ceiling_lsn, confirmed_lsn)
 
     def raise_to(self, line: Line, ceiling_lsn: int, *, seen_lsn: int, seen_at: float) -> bool:
         """False when the row is not ours any more."""
         return self._table.raise_to(line, ceiling_lsn, seen_lsn=seen_lsn, seen_at=seen_at)
 
-    def _accept(self, line: Line, problem: Problem, publication: str, confirmed_lsn: int) -> None:
+    def _accept(self, line: Line, problem: Problem, seen: Seen, confirmed_lsn: int) -> None:
         if not (self._accept_gap and problem.can_be_accepted):
             raise refuse_gap(problem)
         said = problem.finding.problem
-        self._table.accept(line, said, problem.gap, publication=publication, ceiling_lsn=confirmed_lsn)
+        self._table.accept(line, said, problem.gap, seen, ceiling_lsn=confirmed_lsn)
         self._accept_gap = False
         log.warning("gap_accepted", problem=said, replay=problem.gap.replay)
 

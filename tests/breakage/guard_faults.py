@@ -56,8 +56,8 @@ GUARD_FAULTS = (
         promise=17,
         title="an accepted gap is written down nowhere",
         file=SLOT_GUARD,
-        old="        self._table.accept(line, said, problem.gap, publication=publication, ceiling_lsn=confirmed_lsn)\n",
-        new="        self._table.begin(line, publication=publication, ceiling_lsn=confirmed_lsn)\n",
+        old="        self._table.accept(line, said, problem.gap, seen, ceiling_lsn=confirmed_lsn)\n",
+        new="        self._table.begin_anew(line, seen, ceiling_lsn=confirmed_lsn)\n",
         tests=(f"{ON_SERVERS}test_an_accepted_gap_is_written_down_once[a clean stop]",),
     ),
 )

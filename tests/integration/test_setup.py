@@ -33,10 +33,11 @@ def setup(database: Database, tmp_path: Path) -> Setup:
 def test_publication_slot_and_schema_are_made_in_this_order(setup: Setup) -> None:
     result = setup()
     assert result.exit_code == 0, result.output
-    publication, slot, schema = result.stdout.splitlines()
+    publication, slot, schema, guard = result.stdout.splitlines()
     assert publication == "publication orders_outbox: created for public.outbox"
     assert slot.startswith(f"slot {setup.slot}: created, confirmed up to ")
     assert schema == f"schema cdc_relay: created, version {NEWEST}"
+    assert guard.startswith("slot guard: begun at ")
     made = setup.catalog()
     assert made["publications"] == [("orders_outbox", False, True, False, False, False, True)]
     assert made["members"] == [("orders_outbox", "outbox", None, None)]
@@ -49,7 +50,7 @@ def test_a_second_run_changes_nothing_and_says_so(setup: Setup) -> None:
     before, oid = setup.catalog(), setup.database.execute("SELECT oid FROM pg_publication")
     result = setup()
     assert result.exit_code == 0
-    assert [line.split(": ")[1].split(",")[0] for line in result.stdout.splitlines()] == ["already there"] * 3
+    assert [line.split(": ")[1].split(",")[0] for line in result.stdout.splitlines()] == ["already there"] * 4
     assert setup.catalog() == before
     assert setup.database.execute("SELECT oid FROM pg_publication") == oid
     assert "warning" not in result.stderr
@@ -151,7 +152,7 @@ def test_the_lot_is_made_elsewhere_and_the_guard_beside_the_slot(setup: Setup, e
     assert (made["publications"], made["members"]) == ([], [])
     assert setup.slots() == [(setup.slot, "pgoutput", "logical", setup.database.name, False, False)]
     open_lot(elsewhere.dsn()).close()
-    assert setup().stdout.count("already there") == 4
+    assert setup().stdout.count("already there") == 5
 
 
 def test_a_lot_elsewhere_that_is_away_or_refuses_names_its_setting(setup: Setup, elsewhere: Database) -> None:
@@ -189,7 +190,7 @@ def test_hostile_names_are_only_names(setup: Setup) -> None:
     assert result.exit_code == 0, result.exception
     assert [row[0] for row in setup.catalog()["publications"]] == [HOSTILE]
     again = setup()
-    assert again.stdout.count("already there") == 3
+    assert again.stdout.count("already there") == 4
 
 
 def test_hostile_columns_are_only_names(setup: Setup) -> None:

@@ -50,7 +50,7 @@ def test_an_owner_needs_no_superuser(setup: Setup) -> None:
     role = give_to_owner(setup, "LOGIN REPLICATION")
     setup.database.execute(f"GRANT CREATE ON DATABASE {setup.database.name} TO {role}")
     assert setup().exit_code == 0
-    assert setup().stdout.count("already there") == 3
+    assert setup().stdout.count("already there") == 4
 
 
 def test_a_role_that_may_not_create_is_told_what_it_needs(setup: Setup) -> None:

@@ -108,6 +108,7 @@ def test_a_position_of_another_reader_may_be_newer_than_our_look_at_the_wal() ->
     [
         replace(FACTS, publication=PublicationFacts(oid="2", all_tables=False, insert=True, via_root=True)),
         replace(FACTS, tables={("public", "outbox"): replace(TABLE, member="table 8")}),
+        replace(FACTS, tables={}),
         replace(FACTS, tables={("public", "outbox"): replace(TABLE, row_filter="(id > 3)")}),
         replace(FACTS, tables={("public", "outbox"): replace(TABLE, column_list=("id",))}),
     ],
@@ -125,9 +126,10 @@ def test_another_publication_of_the_file_is_a_change_too() -> None:
 
 def test_an_outbox_more_or_less_in_the_file_is_no_change_of_the_others() -> None:
     more = replace(FACTS, tables={**FACTS.tables, ("public", "commands"): replace(TABLE, member="table 9")})
-    assert find_problem(GUARD, more, SERVER, WANTED) is None
-    guard = replace(GUARD, publication=describe_publication(more, WANTED))
-    assert find_problem(guard, FACTS, SERVER, WANTED) is None
+    both = replace(WANTED, outboxes=(OUTBOX, replace(OUTBOX, name="commands", label="public.commands")))
+    assert find_problem(GUARD, more, SERVER, both) is None
+    guard = replace(GUARD, publication=describe_publication(more, both))
+    assert find_problem(guard, more, SERVER, WANTED) is None
 
 
 def test_confirmed_below_the_ceiling_is_normal_and_said() -> None:
