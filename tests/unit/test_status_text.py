@@ -44,6 +44,7 @@ def test_the_text_has_all_that_went_wrong_with_the_commands() -> None:
         "orders.v1: 7 parked records wait for it to open",
         "2026-01-31T02:00:00Z (2 h ago) waiting: Postgres is not reachable (3 times since 2026-01-31T01:00:00)",
         "accepted 2026-01-30 12:00:00 by admin: 16/A0 to 16/B0",
+        "unread    guard: permission denied for table guard; what to do: GRANT SELECT",
         "about 12 rows; closed by: cdc-relay replay -c relay.yaml --since 2026-01-30T11:00:00Z",
     ):
         assert part in text
@@ -94,6 +95,19 @@ def test_a_postgres_that_is_away_leaves_what_the_relay_says() -> None:
 def test_a_remedy_is_never_cut_short() -> None:
     grant = "GRANT SELECT ON ALL TABLES IN SCHEMA cdc_relay TO " + "r" * 300
     assert report_text(replace(WELL, troubles=(Trouble("parked", "no", grant),))).count(grant) == 2
+
+
+def test_sections_that_lack_the_same_right_share_a_line() -> None:
+    both = tuple(Trouble(section, f"permission denied for {section}", "GRANT") for section in ("guard", "gaps"))
+    assert "unread    guard, gaps: permission denied for guard; what to do: GRANT\n" in report_text(
+        replace(WELL, troubles=both)
+    )
+
+
+def test_verdict_and_sparklines_are_on_top_where_a_low_terminal_does_not_cut_them_off() -> None:
+    shown = printed(FULL, History()).splitlines()[:10]
+    assert any("is closed" in line for line in shown)
+    assert any("parked" in line for line in shown)
 
 
 def test_nothing_that_was_said_can_move_the_cursor() -> None:

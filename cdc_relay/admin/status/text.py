@@ -58,7 +58,8 @@ def _sections(report: Report) -> Iterator[tuple[str, list[str]]]:
     yield "parked", list(_parked_texts(report))
     yield "topics", list(_topic_texts(report))
     yield "errors", _error_texts(report)
-    yield "gaps", [_gap_text(gap) for gap in report.gaps or ()] + _trouble_texts(report, "gaps")
+    yield "gaps", [_gap_text(gap) for gap in report.gaps or ()]
+    yield "unread", list(_trouble_texts(report))
 
 
 def _verdict(report: Report) -> Line:
@@ -72,7 +73,6 @@ def _slot_texts(report: Report) -> Iterator[str]:
     slot = report.slot
     if slot is None or report.postgres is None:
         yield f"{report.slot_name}: " + ("does not exist" if report.postgres else "unknown")
-        yield from _trouble_texts(report, "postgres", "slot")
         return
     yield f"{report.slot_name}: {_reading(slot)}"
     yield f"confirmed {slot.confirmed_lsn or '-'}, restart {slot.restart_lsn or '-'}, WAL status {_wal_status(slot)}"
@@ -137,7 +137,6 @@ def _last_seen(report: Report) -> Iterator[str]:
         end = "ended in an orderly way" if run.ended else "has not ended in an orderly way: it runs, or died"
         deaths = f"; {run.deaths} deaths in a row before it" if run.deaths else ""
         yield f"last run began {age(run.began_seconds)} ago, and {end}{deaths}"
-    yield from _trouble_texts(report, "guard", "run")
 
 
 def _rate(relay: Relay) -> str:
@@ -152,9 +151,8 @@ def _parked_texts(report: Report) -> Iterator[str]:
         yield ", ".join(_parked_text(one) for one in report.parked if one.records) or "none"
     if report.parked_count("dead"):
         yield f"see the dead: cdc-relay dlq list -c {shlex.quote(report.file)} --status dead"
-    if report.parked is None and not report.trouble("parked"):
+    if report.parked is None:
         yield "unknown"
-    yield from _trouble_texts(report, "parked")
 
 
 def _parked_text(parked: Parked) -> str:
@@ -170,7 +168,6 @@ def _topic_texts(report: Report) -> Iterator[str]:
         yield f"{inline(waiting.topic)}: {waiting.records:,} parked records wait for it to open"
     if report.relay is not None and not closed:
         yield "none closed"
-    yield from _trouble_texts(report, "waiting_topics")
 
 
 def _error_texts(report: Report) -> list[str]:
@@ -206,6 +203,10 @@ def _gap_text(gap: Gap) -> str:
     return f"accepted {gap.accepted_at[:19]} by {inline(gap.accepted_by)}: {where}; closed by: {safe(gap.replay)}"
 
 
-def _trouble_texts(report: Report, *sections: str) -> list[str]:
-    found = [trouble for trouble in report.troubles if trouble.section in sections]
-    return [f"{safe(trouble.problem)}; what to do: {safe(trouble.remedy)}" for trouble in found]
+def _trouble_texts(report: Report) -> Iterator[str]:
+    """One line per remedy: a missing right closes several sections."""
+    unread = [trouble for trouble in report.troubles if trouble.section != "relay"]
+    for remedy in dict.fromkeys(trouble.remedy for trouble in unread):
+        same = [trouble for trouble in unread if trouble.remedy == remedy]
+        sections = ", ".join(trouble.section for trouble in same)
+        yield f"{sections}: {safe(same[0].problem)}; what to do: {safe(remedy)}"

@@ -36,12 +36,15 @@ class History:
 
 
 def screen(report: Report, history: History, *, interval_seconds: float) -> RenderableType:
-    foot = f" {report.looked_at}  every {interval_seconds:g} s (Ctrl-C: end)"
-    return Group(_verdict(judge(report)), _figures(history), _details(report), Text(foot, style="dim"))
+    """What matters most is on top: a low terminal cuts the rest off."""
+    when = f"{report.looked_at}, every {interval_seconds:g} s (Ctrl-C: end)"
+    return Group(_verdict(judge(report), when), _figures(history), _details(report))
 
 
-def _verdict(verdict: Verdict) -> Panel:
-    return _panel(Text(verdict.text, style=f"bold {_COLOURS[verdict.level]}"), "is anything wrong?")
+def _verdict(verdict: Verdict, when: str) -> Panel:
+    panel = _panel(Text(verdict.text, style=f"bold {_COLOURS[verdict.level]}"), "is anything wrong?")
+    panel.subtitle = Text(when, style="dim")
+    return panel
 
 
 def _figures(history: History) -> Panel:
