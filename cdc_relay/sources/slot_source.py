@@ -194,7 +194,7 @@ class SlotSource:
         if problem is None:
             return iter(findings)
         rest = find_problems(facts, self._wanted, with_slot=problem.can_be_accepted)
-        return iter([problem.finding, *rest])
+        return iter([*rest, problem.finding])  # last: it ends with the start
 
     def _require_one_server(self, place: Place) -> None:
         """A DSN may name several: what we check must be what we read."""
