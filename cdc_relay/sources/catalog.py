@@ -32,6 +32,7 @@ class SlotFacts:
     temporary: bool
     wal_status: str
     confirmed_lsn: int
+    invalidation: str = ""  # why it is lost, on 17 and newer
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +92,9 @@ SELECT current_setting('server_version_num'), current_database(), current_settin
        CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_lsn() END
 """
 _SLOT = """
-SELECT plugin, database, two_phase, temporary, wal_status, coalesce(confirmed_flush_lsn, '0/0')
-  FROM pg_replication_slots WHERE slot_name = $1
+SELECT plugin, database, two_phase, temporary, wal_status, coalesce(confirmed_flush_lsn, '0/0'),
+       to_jsonb(s) ->> 'invalidation_reason'
+  FROM pg_replication_slots s WHERE slot_name = $1
 """
 _PUBLICATION = "SELECT oid, puballtables, pubinsert, pubviaroot FROM pg_publication WHERE pubname = $1"
 _TABLE = """
@@ -153,8 +155,8 @@ def _read_slot(line: Line, slot: str) -> SlotFacts | None:
     rows = line.query(_SLOT, [slot])
     if not rows:
         return None
-    plugin, database, two_phase, temporary, wal_status, confirmed = (value or "" for value in rows[0])
-    return SlotFacts(plugin, database, two_phase == "t", temporary == "t", wal_status, parse_lsn(confirmed))
+    plugin, database, two_phase, temporary, wal_status, confirmed, reason = (value or "" for value in rows[0])
+    return SlotFacts(plugin, database, two_phase == "t", temporary == "t", wal_status, parse_lsn(confirmed), reason)
 
 
 def _read_publication(line: Line, publication: str) -> PublicationFacts | None:

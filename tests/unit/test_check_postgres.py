@@ -38,7 +38,7 @@ SERVER = ServerFacts(
     physical_slots=(),
     synchronized_slots="",
 )
-SLOT = SlotDetails(restart_lsn=100, safe_bytes=GIB, invalidation="", failover=False, reader=None)
+SLOT = SlotDetails(restart_lsn=100, safe_bytes=GIB, failover=False, reader=None)
 
 
 def judge(server: ServerFacts, *, timeout_seconds: float = 10, has_slot: bool = True) -> list[Finding]:

@@ -134,7 +134,6 @@ class Reader:
 class SlotDetails:
     restart_lsn: int | None
     safe_bytes: int | None  # how much WAL may still be written before it is lost; None: no limit
-    invalidation: str  # why, on 17 and newer
     failover: bool | None  # None: this version knows no failover slots
     reader: Reader | None
 
@@ -173,7 +172,6 @@ def read_slot(line: Line, slot: str) -> SlotDetails | None:
     return SlotDetails(
         restart_lsn=parse_lsn(found["restart_lsn"]) if found["restart_lsn"] else None,
         safe_bytes=found["safe_wal_size"],
-        invalidation=found.get("invalidation_reason") or "",
         failover=found.get("failover"),
         reader=None if found["active_pid"] is None else _reader(found["active_pid"], activity or {}),
     )

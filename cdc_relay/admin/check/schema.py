@@ -39,7 +39,10 @@ def check_guard(config: RelayConfig) -> Iterator[Finding]:
 def check_lot(config: RelayConfig) -> Iterator[Finding]:
     setting = "source.dsn" if config.parking.dsn is None else "parking.dsn"
     slot = config.source.slot
-    lot = LotLine(as_own(parking_conninfo_of(config), slot), setting=setting)
+    conninfo = as_own(parking_conninfo_of(config), slot)
+    if config.parking.dsn is None and not _answers(conninfo):
+        return  # which is a finding already
+    lot = LotLine(conninfo, setting=setting)
     try:
         lot.open()
         yield ok("lot", f"in the database of {setting}")
@@ -70,6 +73,14 @@ def judge_usage(counts: Mapping[str, int], byte_count: int, limit: LimitConfig) 
         )
     else:
         yield ok("lot.dead", "none")
+
+
+def _answers(conninfo: str) -> bool:
+    try:
+        open_line(conninfo).close()
+    except RelayError:
+        return False
+    return True
 
 
 def _read_rights(line: Line) -> dict[str, set[str]]:

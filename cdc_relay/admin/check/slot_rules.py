@@ -55,7 +55,8 @@ def _judge_lag(facts: Facts, slot: SlotDetails, server: ServerFacts) -> Finding:
     name = "postgres.slot.lag"
     kept = 0 if slot.restart_lsn is None else max(0, facts.wal_lsn - slot.restart_lsn)
     limit = LARGE_BYTES if server.keep_bytes is None else server.keep_bytes // 2
-    found = f"{size(facts.lag_bytes or 0)} not confirmed, {size(kept)} of WAL kept"
+    left = "" if slot.safe_bytes is None else f", {size(max(0, slot.safe_bytes))} more until it is lost"
+    found = f"{size(facts.lag_bytes or 0)} not confirmed, {size(kept)} of WAL kept{left}"
     if kept <= limit:
         return ok(name, found)
     room = () if server.keep_bytes is None else reload_setting("max_slot_wal_keep_size", _doubled(server.keep_bytes))
