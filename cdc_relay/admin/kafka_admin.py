@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin._metadata import ClusterMetadata
 
 from cdc_relay.admin.topics_refusals import NO_RIGHT
 from cdc_relay.errors import AwayError, ConfigError, RefusedError, RelayError
@@ -19,6 +20,7 @@ __all__ = ["UNKNOWN_TOPIC", "KafkaAdmin"]
 UNKNOWN_TOPIC = ("UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC")
 _REFUSED_SECONDS = 2.0  # a broker that refuses us may have a neighbour that does not
 _TURN_SECONDS = 0.1
+_METADATA_SECONDS = 1.0
 _WRONG_CREDENTIALS = (
     KafkaError._AUTHENTICATION,
     KafkaError._SSL,
@@ -56,6 +58,21 @@ class KafkaAdmin:
             if isinstance(answer, KafkaError) and answer.name() not in (*UNKNOWN_TOPIC, *NO_RIGHT):
                 raise self._away(answer)
         return answers
+
+    def read_metadata(self, seconds: float) -> ClusterMetadata:
+        """Of the brokers and all topics that we may see. Any broker answers; everything else waits for a controller."""
+        deadline = time.monotonic() + seconds
+        while True:
+            try:
+                metadata: ClusterMetadata = self.client.list_topics(timeout=_METADATA_SECONDS)
+                return metadata
+            except KafkaException as exc:
+                error = exc.args[0]
+            self.client.poll(0)  # serves error_cb
+            if self.is_refused:
+                deadline = min(deadline, time.monotonic() + _REFUSED_SECONDS)
+            if time.monotonic() > deadline:
+                raise self._away(error)
 
     def wait(self, asked: Mapping[_Key, Future[Any]], seconds: float) -> dict[_Key, Any]:
         """What each came to. Errors are not raised: a future would keep the traceback, and that the client."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from cdc_relay.errors import RefusedError
 from cdc_relay.routing.router import Outbox
-from cdc_relay.sources.catalog import OLDEST_VERSION, Facts, TableFacts
+from cdc_relay.sources.catalog import OLDEST_VERSION, Facts, SlotFacts, TableFacts
 from cdc_relay.sources.conninfo import application_name
 from cdc_relay.sources.remedy import SETUP, Step, restart_setting, sql, words
 
@@ -109,8 +109,14 @@ def _slot_problems(facts: Facts, wanted: Wanted) -> Iterator[Finding]:
         problem = f"slot {name} is temporary: it ends with the session that made it"
         yield _found("postgres.slot.temporary", problem, *again)
     elif slot.wal_status == "lost":
-        problem = f"slot {name} is lost: Postgres removed WAL that it needed, so events are missing from it"
+        problem = f"slot {name} is lost: {_cause(slot)}, so events are missing from it"
         yield _found("postgres.slot.wal_status", problem, *again)
+
+
+def _cause(slot: SlotFacts) -> str:
+    if slot.invalidation in ("", "wal_removed"):
+        return "Postgres removed WAL that it needed"
+    return f"Postgres invalidated it ({slot.invalidation})"
 
 
 def _publication_problems(facts: Facts, wanted: Wanted) -> Iterator[Finding]:

@@ -129,6 +129,7 @@ def test_a_read_only_role_fails(pipeline: Pipeline, tmp_path: Path) -> None:
 def test_postgres_away_is_one_failure_with_its_cause_and_kafka_is_looked_at(pipeline: Pipeline, tmp_path: Path) -> None:
     check = Check(pipeline.config(dsn=f"host=127.0.0.1 port={free_port()} dbname=none user=nobody"), tmp_path)
     assert "Connection refused" in check.bad("postgres.reachable", "fail")["found"]
+    assert [each["name"] for each in check.findings() if each["level"] == "fail"] == ["postgres.reachable"]
     assert check.is_fine("kafka.reachable")
     assert check.of("kafka.reachable")
 

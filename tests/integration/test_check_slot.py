@@ -84,6 +84,27 @@ def test_wal_running_out_is_warned_of_first_and_a_lost_slot_is_replaced_as_print
     check.repair("postgres.slot.wal_status", "fail")
 
 
+def test_a_slot_that_was_idle_for_too_long_is_lost_with_its_reason_and_replaced_as_printed(
+    make_postgres: MakePostgres, make_pipeline: MakePipeline, tmp_path: Path
+) -> None:
+    server = make_postgres()
+    if server.version < 18:
+        pytest.skip("idle_replication_slot_timeout is of Postgres 18")
+    pipeline = make_pipeline(server=server)
+    check = Check.without_kafka(pipeline, tmp_path)
+    server.configure(idle_replication_slot_timeout="1s")
+
+    def is_lost() -> bool:
+        server.execute("CHECKPOINT")
+        return not check.is_fine("postgres.slot.wal_status")
+
+    wait_until(is_lost, timeout=60, what="the slot is invalidated")
+    assert "(idle_timeout)" in check.bad("postgres.slot.wal_status", "fail")["found"]
+    server.configure(idle_replication_slot_timeout="0")
+    wait_until(lambda: check.is_fine("postgres.idle_replication_slot_timeout"), timeout=30, what="it is loaded")
+    check.repair("postgres.slot.wal_status", "fail")
+
+
 def test_wal_that_is_kept_is_no_trouble_with_more_room(
     make_postgres: MakePostgres, make_pipeline: MakePipeline, tmp_path: Path
 ) -> None:

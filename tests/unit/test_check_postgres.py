@@ -36,9 +36,10 @@ SERVER = ServerFacts(
     sender_count=3,
     standbys=(),
     physical_slots=(),
+    idle_physical_slots=(),
     synchronized_slots="",
 )
-SLOT = SlotDetails(restart_lsn=100, safe_bytes=GIB, invalidation="", failover=False, reader=None)
+SLOT = SlotDetails(restart_lsn=100, safe_bytes=GIB, failover=False, reader=None)
 
 
 def judge(server: ServerFacts, *, timeout_seconds: float = 10, has_slot: bool = True) -> list[Finding]:
@@ -170,6 +171,19 @@ def test_a_failover_slot_must_not_run_ahead_of_the_standbys(
     server = replace(SERVER, standbys=("walreceiver",), physical_slots=physical_slots, synchronized_slots=synchronized)
     found = bad(judge_it(replace(SLOT, failover=True), server))
     assert found == ({"postgres.synchronized_standby_slots": Level.WARN} if is_bad else {})
+
+
+def test_a_standby_that_is_away_is_not_waited_for() -> None:
+    """The relay would stand still until it is back."""
+    server = replace(SERVER, physical_slots=("one",), idle_physical_slots=("two",))
+    [found] = [each for each in judge_it(replace(SLOT, failover=True), server) if each.level is Level.WARN]
+    assert found.steps[0].text == "ALTER SYSTEM SET synchronized_standby_slots = 'one'"
+    [found] = [
+        each
+        for each in judge_it(replace(SLOT, failover=True), replace(server, physical_slots=()))
+        if each.level is Level.WARN
+    ]
+    assert not any("ALTER SYSTEM" in step.text for step in found.steps)
 
 
 # --- the lot

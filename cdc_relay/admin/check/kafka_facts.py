@@ -7,11 +7,15 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from confluent_kafka import KafkaError, TopicCollection
+from confluent_kafka._model import TopicPartitionInfo
 from confluent_kafka.admin._acl import AclOperation
 from confluent_kafka.admin._config import ConfigResource
+from confluent_kafka.admin._metadata import ClusterMetadata, TopicMetadata
+from confluent_kafka.admin._topic import TopicDescription
 
 from cdc_relay.admin.kafka_admin import UNKNOWN_TOPIC, KafkaAdmin
 from cdc_relay.admin.topics_plan import Absence
+from cdc_relay.admin.topics_refusals import NO_RIGHT
 from cdc_relay.errors import RelayError
 
 __all__ = ["Cluster", "Partition", "Refusal", "State", "TopicState", "read_cluster"]
@@ -56,8 +60,10 @@ class Refusal:
 def read_cluster(properties: Mapping[str, str], topics: Sequence[str]) -> Cluster | Refusal:
     admin = KafkaAdmin(properties)
     try:
-        brokers = _read_brokers(admin)
-        return Cluster(brokers, _read_auto_creation(admin, brokers), _read_topics(admin, topics))
+        metadata = admin.read_metadata(_SECONDS)
+        brokers, states = tuple(sorted(metadata.brokers)), _read_topics(admin, metadata, topics)
+        is_missing = Absence.MISSING in states.values()
+        return Cluster(brokers, _read_auto_creation(admin, brokers) if is_missing else None, states)
     except RelayError as exc:
         return Refusal(_name_of(admin), exc)
     finally:
@@ -70,11 +76,6 @@ def _name_of(admin: KafkaAdmin) -> str:
     return "kafka.tls" if admin.complaint.name() in _TLS else "kafka.authentication"
 
 
-def _read_brokers(admin: KafkaAdmin) -> tuple[int, ...]:
-    asked = {"cluster": admin.client.describe_cluster(request_timeout=_SECONDS)}
-    return tuple(sorted(node.id for node in admin.answers(asked, _SECONDS)["cluster"].nodes))
-
-
 def _read_auto_creation(admin: KafkaAdmin, brokers: Sequence[int]) -> bool | None:
     known = _read_configs(admin, ConfigResource.Type.BROKER, [str(broker) for broker in brokers[:1]])
     settings = next(iter(known.values()), None) or {}
@@ -82,17 +83,17 @@ def _read_auto_creation(admin: KafkaAdmin, brokers: Sequence[int]) -> bool | Non
     return None if value is None else value == "true"
 
 
-def _read_topics(admin: KafkaAdmin, topics: Sequence[str]) -> dict[str, State]:
+def _read_topics(admin: KafkaAdmin, metadata: ClusterMetadata, topics: Sequence[str]) -> dict[str, State]:
     """Asked for by name, in a way that makes no broker create them."""
     if not topics:
         return {}
     asked = admin.client.describe_topics(
         TopicCollection(list(topics)), include_authorized_operations=True, request_timeout=_SECONDS
     )
-    described = admin.answers(asked, _SECONDS)
+    described = admin.wait(asked, _SECONDS + 1)
     there = [topic for topic, answer in described.items() if not isinstance(answer, KafkaError)]
     configs = _read_configs(admin, ConfigResource.Type.TOPIC, there)
-    return {topic: _state(described[topic], configs.get(topic)) for topic in topics}
+    return {topic: _state(described[topic], metadata.topics.get(topic), configs.get(topic)) for topic in topics}
 
 
 def _read_configs(admin: KafkaAdmin, kind: Any, names: Sequence[str]) -> dict[str, dict[str, str] | None]:
@@ -108,22 +109,38 @@ def _read_configs(admin: KafkaAdmin, kind: Any, names: Sequence[str]) -> dict[st
     }
 
 
-def _state(answer: Any, properties: Mapping[str, str] | None) -> State:
-    if isinstance(answer, KafkaError):
-        return Absence.MISSING if answer.name() in UNKNOWN_TOPIC else Absence.HIDDEN
-    allowed = answer.authorized_operations
+def _state(answer: Any, known: TopicMetadata | None, properties: Mapping[str, str] | None) -> State:
+    if not isinstance(answer, KafkaError):
+        return _described(answer, properties)
+    if answer.name() in NO_RIGHT:
+        return Absence.HIDDEN
+    if answer.name() in UNKNOWN_TOPIC or known is None:
+        return Absence.MISSING
+    return _known(known)  # the brokers do not describe it: what every client is told is enough to work with
+
+
+def _described(topic: TopicDescription, properties: Mapping[str, str] | None) -> TopicState:
+    allowed = topic.authorized_operations
     return TopicState(
-        partitions=tuple(_partition(each) for each in answer.partitions),
+        partitions=tuple(_described_partition(each) for each in topic.partitions),
         may_write=AclOperation.WRITE in allowed if allowed else None,
         properties=properties,
     )
 
 
-def _partition(described: Any) -> Partition:
-    leader = described.leader
+def _described_partition(partition: TopicPartitionInfo) -> Partition:
+    leader = partition.leader
     return Partition(
-        id=described.id,
+        id=partition.id,
         leader=None if leader is None or leader.id < 0 else leader.id,
-        replicas=tuple(node.id for node in described.replicas),
-        in_sync=tuple(node.id for node in described.isr),
+        replicas=tuple(node.id for node in partition.replicas),
+        in_sync=tuple(node.id for node in partition.isr),
     )
+
+
+def _known(topic: TopicMetadata) -> TopicState:
+    partitions = (
+        Partition(each.id, each.leader if each.leader >= 0 else None, tuple(each.replicas), tuple(each.isrs))
+        for each in topic.partitions.values()
+    )
+    return TopicState(tuple(partitions), None, None)

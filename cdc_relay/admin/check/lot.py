@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from cdc_relay.admin.check.finding import Finding, ok, warn
-from cdc_relay.admin.check.lines import as_own, failure
+from cdc_relay.admin.check.lines import as_own, failure, open_line
 from cdc_relay.config import LimitConfig, RelayConfig
 from cdc_relay.errors import RelayError
 from cdc_relay.parking.desk_text import size
@@ -21,7 +21,10 @@ _FULL_SHARE = 0.8
 def check_lot(config: RelayConfig) -> Iterator[Finding]:
     setting = "source.dsn" if config.parking.dsn is None else "parking.dsn"
     slot = config.source.slot
-    lot = LotLine(as_own(parking_conninfo_of(config), slot), setting=setting)
+    conninfo = as_own(parking_conninfo_of(config), slot)
+    if config.parking.dsn is None and not _answers(conninfo):
+        return  # which is a finding already
+    lot = LotLine(conninfo, setting=setting)
     try:
         lot.open()
         yield ok("lot", f"in the database of {setting}")
@@ -52,3 +55,11 @@ def judge_usage(counts: Mapping[str, int], byte_count: int, limit: LimitConfig) 
         )
     else:
         yield ok("lot.dead", "none")
+
+
+def _answers(conninfo: str) -> bool:
+    try:
+        open_line(conninfo).close()
+    except RelayError:
+        return False
+    return True

@@ -48,7 +48,7 @@ SELECT json_build_object(
   'standbys', (SELECT coalesce(json_agg(coalesce(nullif(r.application_name, ''), r.pid::text) ORDER BY r.pid), '[]')
                  FROM pg_stat_replication r WHERE NOT EXISTS (
                    SELECT FROM pg_replication_slots s WHERE s.active_pid = r.pid AND s.slot_type = 'logical')),
-  'physical_slots', (SELECT coalesce(json_agg(slot_name ORDER BY slot_name), '[]')
+  'physical_slots', (SELECT coalesce(json_object_agg(slot_name, active ORDER BY slot_name), '{}')
                        FROM pg_replication_slots WHERE slot_type = 'physical' AND NOT temporary))
 """
 # Whoever writes holds a lock on its own transaction, and everybody may see that; when it began, only some.
@@ -113,14 +113,15 @@ class ServerFacts:
     sender_limit: int
     sender_count: int
     standbys: tuple[str, ...]  # that are connected
-    physical_slots: tuple[str, ...]
+    physical_slots: tuple[str, ...]  # that a standby, or another program, reads now
+    idle_physical_slots: tuple[str, ...]
     synchronized_slots: str | None  # None: this version has no such setting
     writers: tuple[OpenTransaction, ...] = ()
     prepared: tuple[PreparedTransaction, ...] = ()
 
     @property
     def has_standbys(self) -> bool:
-        return bool(self.standbys or self.physical_slots)
+        return bool(self.standbys or self.physical_slots or self.idle_physical_slots)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +135,6 @@ class Reader:
 class SlotDetails:
     restart_lsn: int | None
     safe_bytes: int | None  # how much WAL may still be written before it is lost; None: no limit
-    invalidation: str  # why, on 17 and newer
     failover: bool | None  # None: this version knows no failover slots
     reader: Reader | None
 
@@ -158,7 +158,8 @@ def read_server(line: Line) -> ServerFacts:
         sender_limit=int(settings["max_wal_senders"][0]),
         sender_count=found["senders"],
         standbys=tuple(found["standbys"]),
-        physical_slots=tuple(found["physical_slots"]),
+        physical_slots=tuple(name for name, is_active in found["physical_slots"].items() if is_active),
+        idle_physical_slots=tuple(name for name, is_active in found["physical_slots"].items() if not is_active),
         synchronized_slots=settings.get("synchronized_standby_slots", (None,))[0],
         writers=tuple(OpenTransaction(**each) for each in _list(line, _WRITERS)),
         prepared=tuple(PreparedTransaction(**each) for each in _list(line, _PREPARED)),
@@ -173,7 +174,6 @@ def read_slot(line: Line, slot: str) -> SlotDetails | None:
     return SlotDetails(
         restart_lsn=parse_lsn(found["restart_lsn"]) if found["restart_lsn"] else None,
         safe_bytes=found["safe_wal_size"],
-        invalidation=found.get("invalidation_reason") or "",
         failover=found.get("failover"),
         reader=None if found["active_pid"] is None else _reader(found["active_pid"], activity or {}),
     )

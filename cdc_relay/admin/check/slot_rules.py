@@ -15,6 +15,8 @@ from cdc_relay.sources.remedy import Step, reload_setting, shell, sql, words
 __all__ = ["judge_slot"]
 
 LARGE_BYTES = 10 << 30  # kept for a slot without a limit
+_SYNCHRONIZED = "synchronized_standby_slots"
+_WAITS = words("the relay then waits for these standbys: name only those that a failover may go to")
 
 
 def judge_slot(facts: Facts, slot: SlotDetails, *, server: ServerFacts, wanted: Wanted, dsn: str) -> Iterator[Finding]:
@@ -55,11 +57,11 @@ def _judge_lag(facts: Facts, slot: SlotDetails, server: ServerFacts) -> Finding:
     name = "postgres.slot.lag"
     kept = 0 if slot.restart_lsn is None else max(0, facts.wal_lsn - slot.restart_lsn)
     limit = LARGE_BYTES if server.keep_bytes is None else server.keep_bytes // 2
-    found = f"{size(facts.lag_bytes or 0)} not confirmed, {size(kept)} of WAL kept"
+    left = "" if slot.safe_bytes is None else f", {size(max(0, slot.safe_bytes))} more until it is lost"
+    found = f"{size(facts.lag_bytes or 0)} not confirmed, {size(kept)} of WAL kept{left}"
     if kept <= limit:
         return ok(name, found)
-    room = () if server.keep_bytes is None else reload_setting("max_slot_wal_keep_size", _doubled(server.keep_bytes))
-    return warn(name, found, *_catch_up(slot), *(words("or give it more room:"),)[: len(room)], *room)
+    return warn(name, found, *_catch_up(slot), *_more_room(server.keep_bytes))
 
 
 def _catch_up(slot: SlotDetails) -> tuple[Step, ...]:
@@ -68,8 +70,11 @@ def _catch_up(slot: SlotDetails) -> tuple[Step, ...]:
     return (words("see why the relay does not confirm: its log, /readyz, and a long transaction below"),)
 
 
-def _doubled(byte_count: int) -> str:
-    return f"{max(1, 2 * byte_count // (1 << 20))}MB"
+def _more_room(keep_bytes: int | None) -> tuple[Step, ...]:
+    if keep_bytes is None:
+        return ()
+    doubled = f"{max(1, 2 * keep_bytes // (1 << 20))}MB"
+    return (words("or give it more room:"), *reload_setting("max_slot_wal_keep_size", doubled))
 
 
 def _judge_failover(is_failover: bool, server: ServerFacts, slot: str, dsn: str) -> Finding:
@@ -78,17 +83,11 @@ def _judge_failover(is_failover: bool, server: ServerFacts, slot: str, dsn: str)
         return ok(name, "on")
     if not server.has_standbys:
         return ok(name, "off, and the server has no standby")
-    found = f"off, and the server has a standby ({', '.join(server.physical_slots or server.standbys)})"
+    known = server.physical_slots or server.standbys or server.idle_physical_slots
     alter = shell(psql(dsn, f"ALTER_REPLICATION_SLOT {slot} (FAILOVER true)", replication="database"))
-    return warn(
-        name,
-        found,
-        words("while the relay is stopped:"),
-        alter,
-        words(
-            "and on the standby sync_replication_slots = on, hot_standby_feedback = on, a dbname in primary_conninfo"
-        ),
-    )
+    follow = "and on the standby: sync_replication_slots = on, hot_standby_feedback = on, a dbname in primary_conninfo"
+    steps = words("while the relay is stopped:"), alter, words(follow)
+    return warn(name, f"off, and the server has a standby ({', '.join(known)})", *steps)
 
 
 def _judge_synchronized(is_failover: bool, server: ServerFacts) -> Finding:
@@ -97,10 +96,14 @@ def _judge_synchronized(is_failover: bool, server: ServerFacts) -> Finding:
         return ok(name, server.synchronized_slots)
     if not is_failover or not server.has_standbys:
         return ok(name, "empty, and there is no failover slot" if server.has_standbys else "empty, and no standby")
-    if not server.physical_slots:
+    if server.physical_slots:
+        found = f"empty, and the standbys' slots are {', '.join(server.physical_slots)}"
+        return warn(name, found, *reload_setting(_SYNCHRONIZED, ", ".join(server.physical_slots)), _WAITS)
+    if server.standbys:
         found = f"empty, and the standby {', '.join(server.standbys)} has no slot of its own"
         make = sql("SELECT pg_create_physical_replication_slot('standby1')")
-        fix = (make, words("set primary_slot_name = 'standby1' on the standby; then here:"))
-        return warn(name, found, *fix, *reload_setting("synchronized_standby_slots", "standby1"))
-    found = f"empty, and the standbys' slots are {', '.join(server.physical_slots)}"
-    return warn(name, found, *reload_setting("synchronized_standby_slots", ", ".join(server.physical_slots)))
+        use = words("set primary_slot_name = 'standby1' on the standby; then here:")
+        return warn(name, found, make, use, *reload_setting(_SYNCHRONIZED, "standby1"), _WAITS)
+    found = f"empty, and nobody reads the physical slot {', '.join(server.idle_physical_slots)}"
+    drop = sql(f"SELECT pg_drop_replication_slot('{server.idle_physical_slots[0]}')")
+    return warn(name, found, words("start its standby and check again; or, if there is none any more:"), drop)
