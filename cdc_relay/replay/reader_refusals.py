@@ -14,7 +14,7 @@ __all__ = ["explained"]
 
 _NO_RIGHT, _TIMED_OUT, _NO_TABLE, _LOCKED = "42501", "57014", "42P01", "55P03"
 _GOING_AWAY = ("57P", "08", "53")  # classes: shutting down, connection exceptions, out of resources
-_ASKED = ("42", "22")  # classes: what is written wrongly, and values that are not of their type
+_ASKED = ("42", "22", "25")  # classes: what is written wrongly, values that are not of their type, and writing
 _NOT_UTF_8 = ("22021", "22P05")
 
 

@@ -13,7 +13,12 @@ __all__ = ["ShortTransactions", "Snapshot"]
 _LIMITS = {"statement_timeout": "60s", "lock_timeout": "10s", "idle_in_transaction_session_timeout": "60s"}
 _NO_LIMITS = {"statement_timeout": "0", "lock_timeout": "0", "idle_in_transaction_session_timeout": "0"}
 # Rows that the role may not see must be an error, not a gap.
-_READING = {"row_security": "off", "default_transaction_read_only": "on", "jit": "off"}
+_READING = {
+    "row_security": "off",
+    "default_transaction_read_only": "on",
+    "idle_session_timeout": "0",
+    "jit": "off",
+}
 
 
 class ShortTransactions:
