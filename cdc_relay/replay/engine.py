@@ -84,8 +84,8 @@ class Engine:
     @property
     def trouble(self) -> str:
         """Why it does not get on."""
-        is_silent = time.monotonic() - self._dispatch.settled_at > _SILENT_SECONDS
-        if self._dispatch.is_waiting_for_broker and is_silent:
+        moved_at = max(self._dispatch.traffic.moved_at.values(), default=None)
+        if moved_at is not None and time.monotonic() - moved_at > _SILENT_SECONDS:
             return f"waiting for Kafka: {self._sink.error or 'nothing is acknowledged'}"
         return self.pages.trouble or self._dispatch.trouble
 

@@ -59,17 +59,19 @@ class PageReader:
         self._leaves: dict[int, list[Leaf]] = {}
 
     def prepare(self) -> int:
-        """Whether all of it can be read; how many blocks it is. RelayError with what to do otherwise."""
+        """Whether all of it can be read; how many blocks or ids it is. RelayError with what to do otherwise."""
         count = 0
         for place, outbox in enumerate(self._outboxes):
             with explained(outbox, self._selection):
                 table, leaves = self._table(place), self._leaves_of(place)
                 self._line.query_printed(check_statement(table, self._selection), timeout_seconds=60)
             count += sum(leaf.block_count for leaf in leaves)
-        return count
+        return count if self._selection.ids is None else len(self._selection.ids) * len(self._outboxes)
 
     def count_done(self, position: Position) -> int:
-        """Of the blocks. Only after `prepare`."""
+        """Of what `prepare` counted."""
+        if self._selection.ids is not None:
+            return len(self._selection.ids) * position.outbox + position.id_count
         earlier = sum(leaf.block_count for place in range(position.outbox) for leaf in self._leaves.get(place, []))
         here = self._leaves.get(position.outbox, [])
         return earlier + sum(leaf.block_count for leaf in here if leaf.oid < position.leaf) + position.block

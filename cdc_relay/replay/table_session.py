@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from cdc_relay.sources.line import Line
+from cdc_relay.errors import RefusedError
+from cdc_relay.sources.line import Line, QueryError
 from cdc_relay.sources.printed_rows import pin_settings
 
 __all__ = ["ShortTransactions", "Snapshot"]
@@ -52,6 +53,12 @@ class Snapshot:
                 self.line.query("SET transaction_timeout = 0")
             self.line.query("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
             self.line.query(f"SET TRANSACTION SNAPSHOT '{snapshot}'")
+        except QueryError as exc:
+            self.line.close()
+            raise RefusedError(
+                f"the snapshot of the slot cannot be used any more: {exc.message}",
+                remedy="begin again, with a new slot: cdc-relay setup -c FILE --backfill",
+            ) from exc
         except BaseException:
             self.line.close()
             raise
