@@ -92,14 +92,12 @@ def _run(
         )
         try:
             return republication.run()
-        except RefusedError:
-            if not republication.has_begun and kept.attempt == 1:
+        except (ConfigError, RefusedError) as exc:
+            if isinstance(exc, ConfigError) or not (republication.has_begun or kept.attempt > 1):
                 journal.abandon(kept.id)  # there is nothing to go on with
             raise
         except DrainError as exc:
-            raise DrainError(
-                exc.message, remedy="nothing is lost; go on with: cdc-relay replay -c FILE --resume"
-            ) from exc
+            raise DrainError(exc.message, remedy=f"nothing is lost; {_GO_ON}") from exc
 
 
 def _report(result: Result, *, as_json: bool) -> None:

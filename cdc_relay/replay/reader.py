@@ -18,13 +18,14 @@ from cdc_relay.replay.statements import RANGE_BLOCKS, check_statement, ids_state
 from cdc_relay.replay.table import Leaf, ReplayTable, read_leaves, read_table
 from cdc_relay.routing.outbox import Outbox
 from cdc_relay.sources.catalog import read_facts
-from cdc_relay.sources.line import Line
+from cdc_relay.sources.line import Line, QueryError
 
 __all__ = ["PageReader", "Session"]
 
 _PAGE_ROWS = 2_000
 _PAGE_BYTES = 4 << 20
 _PAGE_IDS = 1_000
+_NO_TABLE = "42P01"
 
 
 class Session(Protocol):
@@ -83,15 +84,29 @@ class PageReader:
         outbox = self._outboxes[position.outbox]
         with explained(outbox, self._selection, on_away=self.close):
             table = self._table(position.outbox)
-            with self._current().page():
-                if self._selection.ids is not None:
-                    return self._read_ids(table, self._selection.ids, position)
-                return self._read_range(table, position)
+            try:
+                return self._read(table, position)
+            except QueryError as exc:
+                if exc.sqlstate != _NO_TABLE or not self._has_lost_a_leaf(position.outbox):
+                    raise
+                return Page(table, position, notices=[f"{outbox.label}: a partition is gone, and its rows with it"])
 
     def close(self) -> None:
         if self._session is not None:
             self._session.close()
             self._session = None
+
+    def _read(self, table: ReplayTable, position: Position) -> Page:
+        with self._current().page():
+            if self._selection.ids is not None:
+                return self._read_ids(table, self._selection.ids, position)
+            return self._read_range(table, position)
+
+    def _has_lost_a_leaf(self, place: int) -> bool:
+        """A partition was dropped or detached since the leaves were listed."""
+        self.close()
+        before = {leaf.oid for leaf in self._leaves.pop(place, [])}
+        return bool(before - {leaf.oid for leaf in self._leaves_of(place)})
 
     # -- by place
 

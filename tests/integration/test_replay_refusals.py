@@ -64,6 +64,7 @@ def test_a_condition_that_postgres_refuses_is_a_usage_error(
     insert_rows(pipeline, 2)
     refused = replay(make_relay, pipeline, "--where", where, code=2)
     assert "--where" in refused.stderr and said in refused.stderr
+    assert set(run_rows(pipeline)) <= {("abandoned",)}
     assert pipeline.database.execute("SELECT count(*) FROM public.outbox") == [(2,)]
 
 

@@ -120,3 +120,23 @@ def test_no_row_is_parked_twice_whatever_its_id(pipeline: Pipeline, make_relay: 
     rows = parked(database, "value, run, commit_lsn::text, strict")
     assert sorted(json.loads(bytes(value))["n"] for value, *_ in rows) == list(range(1, 401))
     assert {tuple(rest) for _, *rest in rows} == {(run_rows(pipeline, "id")[0][0], "0/0", False)}
+
+
+def test_a_partition_that_is_dropped_under_a_run_is_left_out(pipeline: Pipeline, make_relay: MakeRelay) -> None:
+    database = pipeline.database
+    database.execute("DROP TABLE public.outbox")
+    database.execute(
+        "CREATE TABLE public.outbox (id uuid, aggregatetype text, aggregateid text, type text, payload jsonb)"
+        " PARTITION BY LIST (aggregateid)"
+    )
+    for number in range(3):
+        database.execute(f"CREATE TABLE public.part{number} PARTITION OF public.outbox FOR VALUES IN ('k{number}')")
+    with database.connect() as conn:
+        insert_events(conn, COUNT, pipeline.aggregate_type, key_count=3)
+    running = start_replay(make_relay, pipeline, "--rate", "300")
+    wait_for_progress(pipeline, 200)
+    database.execute("DROP TABLE public.part2")
+    assert running.wait(120) == 0
+    assert "a partition is gone" in running.stderr
+    numbers = sorted(number_of(record) for record in pipeline.records())
+    assert numbers == [number for number in range(1, COUNT + 1) if number % 3 != 2]
