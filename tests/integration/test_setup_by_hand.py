@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from cdc_relay.sources.schema import SCHEMA_SCRIPTS
 from tests.fixtures.fix_postgres import Database
 from tests.integration.setup_rig import HOSTILE, OUTBOX, Setup, quoted, run_script, undo
 
@@ -71,9 +72,8 @@ def test_scripts_by_hand_make_the_same_catalog_as_setup(setup: Setup) -> None:
         for table in setup.tables:
             run_script(setup, "001_publication.sql", f"table={table}", f"publication={setup.publication}")
         run_script(setup, "002_slot.sql", f"slot={setup.slot}")
-        run_script(setup, "003_schema.sql")
-        run_script(setup, "004_parking.sql")
-        run_script(setup, "005_guard.sql")
+        for script in SCHEMA_SCRIPTS.values():
+            run_script(setup, script)
         assert setup.catalog() == by_setup
 
 
