@@ -116,6 +116,24 @@ def test_no_time_limit_of_the_database_ends_the_snapshot(pipeline: Pipeline, mak
     assert ids_of(pipeline.wait_for_records(40)) == ids
 
 
+def test_a_table_that_the_role_may_not_read_is_said_before_the_slot_is_made(
+    pipeline: Pipeline, make_relay: MakeRelay
+) -> None:
+    """The owner of the publication, but not of a partition's rows: the printed grant, and it goes on."""
+    without_slot(pipeline)
+    ids = insert_rows(pipeline, 2)
+    database = pipeline.database
+    role = database.create_role("LOGIN REPLICATION")
+    database.execute(f"GRANT CREATE ON DATABASE {database.name} TO {role}; ALTER TABLE public.outbox OWNER TO {role}")
+    database.execute(f"REVOKE SELECT ON public.outbox FROM {role}")
+    dsn = database.dsn(role)
+    refused = backfill(make_relay, pipeline, dsn=dsn, code=3)
+    assert database.slot_names() == [] and run_rows(pipeline) == []
+    database.execute(refused.stderr.split("what to do: ")[1].strip())
+    backfill(make_relay, pipeline, dsn=dsn)
+    assert ids_of(pipeline.wait_for_records(2)) == ids
+
+
 def test_a_slot_that_is_there_is_not_backfilled(pipeline: Pipeline, make_relay: MakeRelay) -> None:
     refused = backfill(make_relay, pipeline, code=3)
     assert "is there already" in refused.stderr and "cdc-relay replay -c FILE" in refused.stderr
