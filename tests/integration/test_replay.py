@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.fixtures.fix_postgres import MakePostgres
 from tests.fixtures.fix_relay import MakePipeline, MakeRelay, Pipeline
 from tests.fixtures.outbox import insert_event
 from tests.integration.replay_rig import (
@@ -65,6 +67,23 @@ def test_since_is_included_and_until_is_not(
     records = pipeline.wait_for_records(2)
     assert ids_of(records) == ids[:2]
     assert [record.timestamp()[1] for record in records] == [1769846400000, 1769850000000]
+
+
+def test_a_record_has_the_time_of_its_commit_where_the_server_keeps_it(
+    make_postgres: MakePostgres, make_pipeline: MakePipeline, make_relay: MakeRelay
+) -> None:
+    pipeline = make_pipeline(server=make_postgres(track_commit_timestamp="on"))
+    insert_rows(pipeline, 2)
+    rows = pipeline.database.execute(
+        "SELECT floor(extract(epoch FROM pg_xact_commit_timestamp(xmin)) * 1000)::bigint, xmin::text::bigint"
+        " FROM public.outbox ORDER BY ctid"
+    )
+    routes = [{"topic": pipeline.topic, "envelope": "native"}]
+    replay(make_relay, pipeline, outboxes=[{"table": "public.outbox", "routes": routes}])
+    records = pipeline.wait_for_records(2)
+    values = [json.loads(record.value() or b"") for record in records]
+    assert [record.timestamp()[1] for record in records] == [time_ms for time_ms, _ in rows]
+    assert [(each["xid"], each["lsn"]) for each in values] == [(xid, "0/0") for _, xid in rows]
 
 
 def test_relative_times_are_by_the_clock(pipeline: Pipeline, make_relay: MakeRelay) -> None:

@@ -26,6 +26,28 @@ def test_a_role_that_may_not_read_the_table_gets_the_grant(pipeline: Pipeline, m
     assert ids_of(pipeline.wait_for_records(3)) == ids
 
 
+def test_partitions_need_a_grant_of_their_own(pipeline: Pipeline, make_relay: MakeRelay) -> None:
+    database = pipeline.database
+    database.execute("DROP TABLE public.outbox")
+    database.execute(
+        "CREATE TABLE public.outbox (id uuid, aggregatetype text, aggregateid text, type text, payload jsonb)"
+        " PARTITION BY HASH (id)"
+    )
+    database.execute('CREATE SCHEMA "Archive"')
+    for number, schema in enumerate(("public", '"Archive"')):
+        database.execute(
+            f'CREATE TABLE {schema}."Part {number}" PARTITION OF public.outbox'
+            f" FOR VALUES WITH (MODULUS 2, REMAINDER {number})"
+        )
+    ids = insert_rows(pipeline, 10)
+    role = pipeline.create_role()
+    database.execute(f"GRANT SELECT ON public.outbox TO {role}")
+    dsn = database.dsn(role)
+    database.execute(remedy_of(replay(make_relay, pipeline, dsn=dsn, code=3).stderr))
+    replay(make_relay, pipeline, dsn=dsn)
+    assert sorted(ids_of(pipeline.wait_for_records(10))) == sorted(ids)
+
+
 def test_a_role_that_may_not_keep_the_position_gets_the_grant(pipeline: Pipeline, make_relay: MakeRelay) -> None:
     insert_rows(pipeline, 1)
     role = pipeline.database.create_role("LOGIN REPLICATION")
