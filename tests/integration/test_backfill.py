@@ -139,3 +139,15 @@ def test_a_slot_that_is_there_is_not_backfilled(pipeline: Pipeline, make_relay: 
     assert "is there already" in refused.stderr and "cdc-relay replay -c FILE" in refused.stderr
     assert run_rows(pipeline) == []
     pipeline.start_relay()
+
+
+def test_a_role_that_cannot_see_whether_a_backfill_is_unfinished_gets_the_grant(
+    pipeline: Pipeline, make_relay: MakeRelay
+) -> None:
+    role = pipeline.create_role()
+    pipeline.database.execute(f"REVOKE ALL ON cdc_relay.replays FROM {role}")
+    dsn = pipeline.database.dsn(role)
+    refused = make_relay(pipeline.config(dsn=dsn))
+    assert refused.wait() == 3
+    pipeline.database.execute(refused.stderr.split("what to do: ")[1].strip())
+    pipeline.start_relay(dsn=dsn)
