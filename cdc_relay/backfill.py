@@ -15,11 +15,12 @@ from cdc_relay.errors import RefusedError
 from cdc_relay.protocol.lsn import format_lsn, parse_lsn
 from cdc_relay.replay.journal import Counts, Journal, Kept
 from cdc_relay.replay.position import Position
-from cdc_relay.replay.reader import PageReader
+from cdc_relay.replay.reader import PageReader, Session
 from cdc_relay.replay.selection import Selection
 from cdc_relay.replay.stamp import BACKFILL_HEADER
-from cdc_relay.replay.table_session import Snapshot
+from cdc_relay.replay.table_session import ShortTransactions, Snapshot
 from cdc_relay.republish import Progress, Republication, Result
+from cdc_relay.routing.outbox import Outbox
 from cdc_relay.sources.exported_slot import ExportedSlot, drop_slot, export_slot
 from cdc_relay.sources.line import Line
 from cdc_relay.stop import Stop
@@ -43,6 +44,8 @@ def backfill(
     slot = config.source.slot
     with closing(Journal(conninfo_of(config), slot=slot)) as journal, closing(Line.open(conninfo_of(config))) as line:
         journal.hold(f"the backfill of slot {slot}")
+        with closing(_make_reader(config, partial(ShortTransactions, conninfo_of(config)))) as reader:
+            reader.prepare()  # what it may not read is said before anything is made
         kept = _begin(config, journal, line, say)
         with _export(config, journal, line, kept) as exported:
             say(f"slot {slot}: created at {format_lsn(exported.lsn)}; rows committed before that are published now")
@@ -64,8 +67,7 @@ def _begin(config: RelayConfig, journal: Journal, line: Line, say: Callable[[str
             remedy="publish rows again with cdc-relay replay -c FILE (consumers may get some twice)",
         )
     [(now_lsn,)] = line.query("SELECT pg_current_wal_lsn()")
-    selection = Selection(tuple(outbox.label for outbox in wanted_of(config).tables))
-    return journal.begin(_KIND, selection, begins_after=now_lsn)
+    return journal.begin(_KIND, _select(wanted_of(config).tables), begins_after=now_lsn)
 
 
 def _undo(unfinished: Kept, line: Line, slot: str, say: Callable[[str], None]) -> None:
@@ -92,11 +94,7 @@ def _publish(
     stop: Stop,
     show: Callable[[Progress], None],
 ) -> Result:
-    selection = Selection.from_json(kept.selection)
-    known = {outbox.label: outbox for outbox in wanted_of(config).tables}
-    outboxes = [known[label] for label in selection.outboxes if label in known]
-    open_session = partial(Snapshot, conninfo_of(config), exported.snapshot)
-    reader = PageReader(open_session, outboxes, selection, publication=config.source.publication)
+    reader = _make_reader(config, partial(Snapshot, conninfo_of(config), exported.snapshot))
     return Republication(
         config,
         _from_the_start(kept),
@@ -108,6 +106,15 @@ def _publish(
         stop=stop,
         show=show,
     ).run()
+
+
+def _make_reader(config: RelayConfig, open_session: Callable[[], Session]) -> PageReader:
+    outboxes = wanted_of(config).tables
+    return PageReader(open_session, outboxes, _select(outboxes), publication=config.source.publication)
+
+
+def _select(outboxes: tuple[Outbox, ...]) -> Selection:
+    return Selection(tuple(outbox.label for outbox in outboxes))
 
 
 def _from_the_start(kept: Kept) -> Kept:

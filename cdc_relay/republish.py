@@ -93,6 +93,7 @@ class Republication:
         self._table_helper = Helper(bell=self._bell)
         self._missing_ids: list[str] = []
         self._counts = kept.counts
+        self.has_begun = False  # the servers answer, and something may be published
 
     def run(self) -> Result:
         """DrainError when it was told to stop, and not everything that was out came back in time."""
@@ -137,6 +138,7 @@ class Republication:
     def _work(self) -> bool:
         """A producer that broke is replaced; what it had is read again."""
         position = self._kept.position
+        self.has_begun = True
         while True:
             engine = self._make_engine(position)
             try:

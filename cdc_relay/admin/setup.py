@@ -68,7 +68,8 @@ def set_up(
     with closing(Line.open(conninfo)) as line:
         _begin(line)
         if not backfill:
-            refuse_unfinished_backfill(line, wanted.slot)
+            with explained("read cdc_relay.replays", needs=_SCHEMA_NEEDS.format("source.dsn")):
+                refuse_unfinished_backfill(line, wanted.slot)
         facts = _read(line, wanted)
         plan = plan_setup(facts, wanted)
         refuse(find_problems(as_if_made(facts), wanted))

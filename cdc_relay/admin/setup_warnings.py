@@ -41,7 +41,10 @@ def _older_slot(wanted: Wanted) -> str:
 def _row_warnings(conninfo: str, boxes: Iterable[Outbox], since: str) -> Iterator[str]:
     for box in boxes:
         if rows := _describe_rows(conninfo, box.label):
-            yield f"{box.label} has {rows}; those committed {since} are not in the slot and will not be published"
+            yield (
+                f"{box.label} has {rows}; those committed {since} are not in the slot and will not be published by run;"
+                " if they are wanted: cdc-relay replay -c FILE (docs/replay.md)"
+            )
 
 
 def _describe_rows(conninfo: str, table: str) -> str:

@@ -89,7 +89,7 @@ def replay_command(
         None if resume else selection,
         confirm=lambda text: ask(f"{text} {_REORDERS} Go on?", yes=yes),
         rate=rate,
-        stop=stop_on_signals(),
+        make_stop=stop_on_signals,
         as_json=as_json,
     )
     sys.exit(0 if finished else 1)

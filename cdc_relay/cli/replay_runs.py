@@ -46,7 +46,7 @@ def replay(
     *,
     confirm: Callable[[str], None],
     rate: int | None,
-    stop: Stop,
+    make_stop: Callable[[], Stop],
     as_json: bool,
 ) -> bool:
     """Whether all that was asked for is settled. Without a selection: that of the newest unfinished run."""
@@ -61,6 +61,7 @@ def replay(
         reader = _make_reader(config, _outboxes(config, selection), selection)
         total_blocks = reader.prepare()
         confirm(f"{', '.join(selection.outboxes)}: {selection}.")
+        stop = make_stop()  # not before the question: Ctrl-C there is a no
         kept = begin()
         result = _run(config, kept, reader, journal, total_blocks=total_blocks, rate=rate, stop=stop)
     _report(result, as_json=as_json)
@@ -91,10 +92,12 @@ def _run(
         )
         try:
             return republication.run()
+        except (ConfigError, RefusedError) as exc:
+            if isinstance(exc, ConfigError) or not (republication.has_begun or kept.attempt > 1):
+                journal.abandon(kept.id)  # there is nothing to go on with
+            raise
         except DrainError as exc:
-            raise DrainError(
-                exc.message, remedy="nothing is lost; go on with: cdc-relay replay -c FILE --resume"
-            ) from exc
+            raise DrainError(exc.message, remedy=f"nothing is lost; {_GO_ON}") from exc
 
 
 def _report(result: Result, *, as_json: bool) -> None:

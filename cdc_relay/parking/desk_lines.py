@@ -13,6 +13,7 @@ from cdc_relay.parking.desk_row import Listed, Named, ParkedRow
 __all__ = ["check_named", "from_line", "row_json", "to_line"]
 
 _OF_THE_MOMENT = ("is_being_published", "read_at")
+_OPTIONAL = ("run", "run_row")  # lines of an older version lack them
 _KINDS: Mapping[str, tuple[type, ...]] = {
     "int": (int,),
     "int | None": (int, type(None)),
@@ -43,9 +44,9 @@ def from_line(line: str) -> dict[str, object]:
         raise ValueError(f"this is no JSON: column {exc.colno}: {exc.msg}") from None
     if not isinstance(read, dict):
         raise ValueError("expected a JSON object")
-    if missing := [name for name in _STORED if name not in read]:
+    if missing := [name for name in _STORED if name not in read and name not in _OPTIONAL]:
         raise ValueError(f"it lacks {', '.join(missing)}: is it a line of dlq export?")
-    return {name: _checked(name, kind, read[name]) for name, kind in _STORED.items()}
+    return {name: _checked(name, kind, read.get(name)) for name, kind in _STORED.items()}
 
 
 def _checked(name: str, kind: str, value: object) -> object:

@@ -70,6 +70,8 @@ class ParkedRow(Listed):
     headers: list[Named]
     columns: list[Named] | None
     edits: list[dict[str, object]]
+    run: str | None = None  # of a replay
+    run_row: bytes | None = None
 
     @property
     def content(self) -> Content:

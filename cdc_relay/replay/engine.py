@@ -84,8 +84,8 @@ class Engine:
     @property
     def trouble(self) -> str:
         """Why it does not get on."""
-        is_silent = time.monotonic() - self._dispatch.settled_at > _SILENT_SECONDS
-        if self._dispatch.is_waiting_for_broker and is_silent:
+        moved_at = max(self._dispatch.traffic.moved_at.values(), default=None)
+        if moved_at is not None and time.monotonic() - moved_at > _SILENT_SECONDS:
             return f"waiting for Kafka: {self._sink.error or 'nothing is acknowledged'}"
         return self.pages.trouble or self._dispatch.trouble
 
@@ -93,8 +93,10 @@ class Engine:
         """Whether it is finished: all that was asked for is settled. False: told to stop before."""
         while not self._is_finished():
             now = time.monotonic()
-            if self._stop.requested and self._is_drained(now):
-                return self._is_finished()
+            if self._stop.requested:
+                self._end_batch()  # what was handed out of it ends here
+                if self._is_drained(now):
+                    return self._is_finished()
             self._turn(now)
         return True
 
@@ -110,10 +112,7 @@ class Engine:
 
     def _fill(self, now: float) -> bool:
         """Hand out what the window has room for. True while there is more to hand out at once."""
-        if self._stop.requested:
-            self._end_batch()
-            return False
-        if self._dispatch.outages.is_emptying:
+        if self._stop.requested or self._dispatch.outages.is_emptying:
             return False
         for _ in range(_GULP_ROWS):
             if self._page is None and not self._turn_page(now):

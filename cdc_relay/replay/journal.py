@@ -28,6 +28,12 @@ _FIELDS = (
     "id, attempt, selection::text, position::text, read_count, published_count, parked_count, dropped_count,"
     " slot_lsn::text, began_at::text"
 )
+_SETTINGS = {
+    "statement_timeout": "10s",
+    "lock_timeout": "5s",
+    "idle_session_timeout": "0",  # the lock must not go while nothing is to be stored
+    "synchronous_commit": "on",
+}
 _LOCK = "SELECT pg_advisory_lock(hashtextextended('cdc_relay.replays ' || $1, 0))"  # waits for lock_timeout
 
 
@@ -162,7 +168,7 @@ class Journal:
             line = Line.open(self._conninfo)
             try:
                 with _translated(line):
-                    line.query("SET statement_timeout = '10s'; SET lock_timeout = '5s'; SET synchronous_commit = 'on'")
+                    line.query("".join(f"SET {name} = '{value}';" for name, value in _SETTINGS.items()))
                 for what in self._held:
                     self._take_lock(line, what)
             except BaseException:
@@ -178,12 +184,13 @@ def new_run_id(kind: str) -> str:
 
 @contextmanager
 def _translated(line: Line, *, on_error: Callable[[], None] | None = None) -> Iterator[None]:
+    user = line.place.user
     try:
         yield
     except SourceError as exc:
         if on_error is not None:
             on_error()
-        raise _explain(exc, line.place.user) from exc
+        raise _explain(exc, user) from exc
 
 
 def _explain(exc: SourceError, user: str) -> RelayError:

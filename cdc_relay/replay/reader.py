@@ -18,13 +18,14 @@ from cdc_relay.replay.statements import RANGE_BLOCKS, check_statement, ids_state
 from cdc_relay.replay.table import Leaf, ReplayTable, read_leaves, read_table
 from cdc_relay.routing.outbox import Outbox
 from cdc_relay.sources.catalog import read_facts
-from cdc_relay.sources.line import Line
+from cdc_relay.sources.line import Line, QueryError
 
 __all__ = ["PageReader", "Session"]
 
 _PAGE_ROWS = 2_000
 _PAGE_BYTES = 4 << 20
 _PAGE_IDS = 1_000
+_NO_TABLE = "42P01"
 
 
 class Session(Protocol):
@@ -59,17 +60,19 @@ class PageReader:
         self._leaves: dict[int, list[Leaf]] = {}
 
     def prepare(self) -> int:
-        """Whether all of it can be read; how many blocks it is. RelayError with what to do otherwise."""
+        """Whether all of it can be read; how many blocks or ids it is. RelayError with what to do otherwise."""
         count = 0
         for place, outbox in enumerate(self._outboxes):
             with explained(outbox, self._selection):
                 table, leaves = self._table(place), self._leaves_of(place)
                 self._line.query_printed(check_statement(table, self._selection), timeout_seconds=60)
             count += sum(leaf.block_count for leaf in leaves)
-        return count
+        return count if self._selection.ids is None else len(self._selection.ids) * len(self._outboxes)
 
     def count_done(self, position: Position) -> int:
-        """Of the blocks. Only after `prepare`."""
+        """Of what `prepare` counted."""
+        if self._selection.ids is not None:
+            return len(self._selection.ids) * position.outbox + position.id_count
         earlier = sum(leaf.block_count for place in range(position.outbox) for leaf in self._leaves.get(place, []))
         here = self._leaves.get(position.outbox, [])
         return earlier + sum(leaf.block_count for leaf in here if leaf.oid < position.leaf) + position.block
@@ -81,15 +84,29 @@ class PageReader:
         outbox = self._outboxes[position.outbox]
         with explained(outbox, self._selection, on_away=self.close):
             table = self._table(position.outbox)
-            with self._current().page():
-                if self._selection.ids is not None:
-                    return self._read_ids(table, self._selection.ids, position)
-                return self._read_range(table, position)
+            try:
+                return self._read(table, position)
+            except QueryError as exc:
+                if exc.sqlstate != _NO_TABLE or not self._has_lost_a_leaf(position.outbox):
+                    raise
+                return Page(table, position, notices=[f"{outbox.label}: a partition is gone, and its rows with it"])
 
     def close(self) -> None:
         if self._session is not None:
             self._session.close()
             self._session = None
+
+    def _read(self, table: ReplayTable, position: Position) -> Page:
+        with self._current().page():
+            if self._selection.ids is not None:
+                return self._read_ids(table, self._selection.ids, position)
+            return self._read_range(table, position)
+
+    def _has_lost_a_leaf(self, place: int) -> bool:
+        """A partition was dropped or detached since the leaves were listed."""
+        self.close()
+        before = {leaf.oid for leaf in self._leaves.pop(place, [])}
+        return bool(before - {leaf.oid for leaf in self._leaves_of(place)})
 
     # -- by place
 

@@ -14,7 +14,7 @@ __all__ = ["explained"]
 
 _NO_RIGHT, _TIMED_OUT, _NO_TABLE, _LOCKED = "42501", "57014", "42P01", "55P03"
 _GOING_AWAY = ("57P", "08", "53")  # classes: shutting down, connection exceptions, out of resources
-_ASKED = ("42", "22")  # classes: what is written wrongly, and values that are not of their type
+_ASKED = ("42", "22", "25")  # classes: what is written wrongly, values that are not of their type, and writing
 _NOT_UTF_8 = ("22021", "22P05")
 
 
@@ -48,7 +48,7 @@ def _explain(exc: SourceError, outbox: Outbox, selection: Selection) -> RelayErr
         return RefusedError(f"{outbox.label}: Postgres cannot send a row as UTF-8: {exc.message}", remedy=remedy)
     if exc.sqlstate.startswith(_ASKED) and (selection.where is not None or selection.ids is not None):
         option = "--where" if selection.ids is None else "--ids" if selection.where is None else "--where or --ids"
-        return ConfigError(f"{option}: {outbox.label}: {exc.message}", remedy="correct it: nothing was published by it")
+        return ConfigError(f"{option}: {outbox.label}: {exc.message}", remedy="correct it, and begin again")
     return RefusedError(f"{outbox.label}: {exc.message}", remedy="see Postgres' own message")
 
 

@@ -40,11 +40,14 @@ def ids_statement(table: ReplayTable, selection: Selection, ids: Sequence[str]) 
     """As the id's own type, so that its index is used; in the order of the file."""
     wanted = ", ".join(_literal(each) for each in ids)
     name, column = quote_name(table.outbox.name), quote_name(table.outbox.id_column)
+    conditions = [f"{name}.{column} = cdc_relay_id", *_conditions(table, selection)]
+    # Inside, so that xmin and the like are this table's without being told.
+    rows = f"SELECT {_selected(table, 'cdc_relay_number')} FROM {table.outbox.label} AS {name}"
     return (
-        f"SELECT {_selected(table, 'cdc_relay_number')} FROM unnest(ARRAY[{wanted}]::{table.id_type}[])"
-        f" WITH ORDINALITY AS cdc_relay_ids (cdc_relay_id, cdc_relay_number)"
-        f" JOIN {table.outbox.label} AS {name} ON {name}.{column} = cdc_relay_id"
-        f" WHERE {' AND '.join(_conditions(table, selection) or ['true'])} ORDER BY cdc_relay_number, tableoid, ctid"
+        f"SELECT found.* FROM unnest(ARRAY[{wanted}]::{table.id_type}[])"
+        " WITH ORDINALITY AS cdc_relay_ids (cdc_relay_id, cdc_relay_number)"
+        f" JOIN LATERAL ({rows} WHERE {' AND '.join(conditions)}) AS found ON true"
+        " ORDER BY cdc_relay_number, found.tableoid, found.ctid"
     )
 
 

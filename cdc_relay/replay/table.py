@@ -109,7 +109,7 @@ def read_table(line: Line, outbox: Outbox, facts: TableFacts | None) -> ReplayTa
 def read_leaves(line: Line, outbox: Outbox) -> list[Leaf]:
     """In the order of their making. RefusedError with the exact grant where the role may not read them."""
     rows = line.query(_LEAVES, [outbox.label])
-    unread = [f"{quote_name(row[1] or '')}.{quote_name(row[2] or '')}" for row in rows if row[6] != "t"]
+    unread = [(row[1], row[2]) for row in rows if row[6] != "t"]
     if unread:
         raise _refuse_rights(outbox, unread, line.place.user)
     foreign = [row[2] or "" for row in rows if row[3] not in ("r", "p")]
@@ -131,10 +131,12 @@ def _read_id(line: Line, outbox: Outbox) -> tuple[str, bool]:
     return (rows[0][0] or "text", rows[0][1] == "t") if rows else ("text", False)
 
 
-def _refuse_rights(outbox: Outbox, tables: list[str], user: str) -> RefusedError:
+def _refuse_rights(outbox: Outbox, tables: list[tuple[str | None, str | None]], user: str) -> RefusedError:
+    """A partition is read by its own name, so it needs its own right."""
     role = quote_name(user)
-    grant = f"GRANT USAGE ON SCHEMA {quote_name(outbox.schema)} TO {role};"
+    schemas = ", ".join(dict.fromkeys(quote_name(schema or "") for schema in (outbox.schema, *dict(tables))))
+    labels = ", ".join(dict.fromkeys([outbox.label, *(_label(*table) for table in tables)]))
     return RefusedError(
-        f"{outbox.label}: role {user} may not read it",
-        remedy=f"{grant} GRANT SELECT ON {', '.join(tables)} TO {role};",
+        f"{outbox.label}: role {user} may not read {'it' if len(tables) == 1 else f'{len(tables)} of its partitions'}",
+        remedy=f"GRANT USAGE ON SCHEMA {schemas} TO {role}; GRANT SELECT ON {labels} TO {role};",
     )

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from cdc_relay.sources.line import Line
+from cdc_relay.errors import RefusedError
+from cdc_relay.sources.line import Line, QueryError
 from cdc_relay.sources.printed_rows import pin_settings
 
 __all__ = ["ShortTransactions", "Snapshot"]
@@ -13,7 +14,12 @@ __all__ = ["ShortTransactions", "Snapshot"]
 _LIMITS = {"statement_timeout": "60s", "lock_timeout": "10s", "idle_in_transaction_session_timeout": "60s"}
 _NO_LIMITS = {"statement_timeout": "0", "lock_timeout": "0", "idle_in_transaction_session_timeout": "0"}
 # Rows that the role may not see must be an error, not a gap.
-_READING = {"row_security": "off", "default_transaction_read_only": "on", "jit": "off"}
+_READING = {
+    "row_security": "off",
+    "default_transaction_read_only": "on",
+    "idle_session_timeout": "0",
+    "jit": "off",
+}
 
 
 class ShortTransactions:
@@ -47,6 +53,12 @@ class Snapshot:
                 self.line.query("SET transaction_timeout = 0")
             self.line.query("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
             self.line.query(f"SET TRANSACTION SNAPSHOT '{snapshot}'")
+        except QueryError as exc:
+            self.line.close()
+            raise RefusedError(
+                f"the snapshot of the slot cannot be used any more: {exc.message}",
+                remedy="begin again, with a new slot: cdc-relay setup -c FILE --backfill",
+            ) from exc
         except BaseException:
             self.line.close()
             raise

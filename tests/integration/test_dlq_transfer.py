@@ -35,6 +35,7 @@ def everything(lot: Lot) -> list[int]:
         lot.park(key=b"\xff\x00", value=bytes(range(256)), headers=Jsonb([{"name": "h", "base64": "/wA="}] * 2)),
         lot.park(headers=Jsonb([{"name": "h", "value": "1"}, {"name": "h", "value": None}, {"name": "", "value": ""}])),
         lot.park(topic=None, columns=Json([column("n", HOSTILE), column("m", None)])),
+        lot.park(commit_lsn="0/0", run="replay-1", run_row=b"\xff\x00"),
         lot.park(
             event_id="e", event_type="t", correlation_id=HOSTILE, tenant="漢字", attempts=3, suspicion=1,
             first_failed_at="2026-01-01 00:00:00.000001+00", last_error_at="2026-01-02 00:00:00+00", last_error=HOSTILE,
@@ -55,7 +56,7 @@ def test_what_is_exported_comes_back_without_a_loss(lot: Lot) -> None:
     exported = lot.ok("export")
     assert len(exported.splitlines()) == len(ids)
     lot.database.execute("DELETE FROM cdc_relay.parked_records")
-    assert lot.ok("import", "-", "--yes", stdin=exported) == "6 imported as dead, 0 already there\n"
+    assert lot.ok("import", "-", "--yes", stdin=exported) == "7 imported as dead, 0 already there\n"
     after = [row["id"] for row in json.loads(lot.ok("list", "--json"))][::-1]
     assert [content(lot.row(record)) for record in after] == before
     assert not set(after) & set(ids)

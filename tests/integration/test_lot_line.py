@@ -48,7 +48,7 @@ def refused(lot: PostgresLot) -> RefusedError:
 def test_missing_tables_are_refused_with_the_command(ground: Ground, damage: str) -> None:
     ground.execute(damage)
     error = refused(ground.make())
-    assert "version 4 is needed" in error.message
+    assert "version 7 is needed" in error.message
     assert "cdc-relay setup -c FILE" in error.remedy
 
 

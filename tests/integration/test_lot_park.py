@@ -109,7 +109,7 @@ def test_a_database_of_another_encoding_takes_every_record(ground: Ground) -> No
     name = f"{ground.database.name}_latin1"
     server.execute(f"CREATE DATABASE {name} ENCODING 'LATIN1' TEMPLATE template0 LOCALE 'C'")
     try:
-        for script in ("003_schema.sql", "004_parking.sql"):
+        for script in ("003_schema.sql", "004_parking.sql", "007_parked_replays.sql"):
             server.psql("-f", str(SCRIPTS / script), dbname=name)
         lot = ground.make(server.dsn(name))
         lot.open()
@@ -215,7 +215,7 @@ def test_a_missing_right_is_away_with_the_grant(ground: Ground) -> None:
     ground.execute("REVOKE INSERT ON cdc_relay.parked_records FROM PUBLIC")
     with pytest.raises(AwayError, match="permission denied") as raised:
         lot.park([make_entry(1)])
-    assert "GRANT SELECT, INSERT, UPDATE ON cdc_relay.parked_records" in raised.value.remedy
+    assert "GRANT SELECT, INSERT, UPDATE ON ALL TABLES IN SCHEMA cdc_relay" in raised.value.remedy
 
 
 def open_as_role(ground: Ground) -> PostgresLot:

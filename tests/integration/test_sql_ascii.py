@@ -126,3 +126,11 @@ def test_json_that_is_no_text_is_parked_where_the_envelope_is_json(pipeline: Pip
     assert '"payload":{"a": "ä"}'.encode() in (record.value() or b"")
     wait_until(lambda: len(database.read(PARKED)) == 1, timeout=60, what="the other is parked")
     assert database.read(PARKED)[0][0] == "bad_value"
+
+
+def test_a_replay_publishes_bytes_that_are_no_text(pipeline: Pipeline, make_relay: MakeRelay) -> None:
+    insert(pipeline, aggregateid=NO_TEXT, payload=NO_TEXT)
+    replay = make_relay(pipeline.config(), "--yes", command="replay")
+    assert replay.wait() == 0
+    [record] = pipeline.wait_for_records(1)
+    assert (record.key(), record.value()) == (NO_TEXT, NO_TEXT)
