@@ -8,7 +8,6 @@ A Line belongs to one thread at a time.
 from __future__ import annotations
 
 import os
-import re
 import select
 import time
 from collections.abc import Sequence
@@ -18,7 +17,17 @@ from psycopg import Error as PsycopgError
 from psycopg import pq
 
 from cdc_relay.errors import AwayError, RefusedError, SourceError
-from cdc_relay.sources.knock import CANNOT_CONNECT_NOW, Place, knock
+from cdc_relay.sources.failed_connection import (
+    away_remedy,
+    clean,
+    connect_remedy,
+    describe_failure,
+    is_mistake,
+    is_refusal,
+    place_of,
+    primary_remedy,
+)
+from cdc_relay.sources.knock import Place
 
 __all__ = ["Line", "Param", "QueryError", "RawRows", "Rows"]
 
@@ -27,12 +36,6 @@ Rows = list[tuple[str | None, ...]]
 RawRows = list[tuple[bytes | None, ...]]
 
 _CONNECT_SECONDS = "10"
-_SERVER_SENT = re.compile(r"\w+:  \S")  # libpq prints the server's severity, a colon and two blanks in any language
-_CROWDED = re.compile(r'too many (clients|connections)|connection slots are reserved|exceeds "?max_wal_senders')
-# Said by libpq before it asks any server: what is in the DSN, the service file or beside them is wrong.
-_MISTAKEN = re.compile(r'invalid \S+ value|definition of service|file "[^"]*" does not exist|could not read root cert')
-# Said by libpq of a host that does not fit target_session_attrs.
-_READ_ONLY = re.compile(r"session is read-only|server is in hot standby mode")
 _FINISHED = (pq.ExecStatus.COMMAND_OK, pq.ExecStatus.TUPLES_OK, pq.ExecStatus.COPY_BOTH)
 
 
@@ -64,24 +67,24 @@ class Line:
             try:
                 return cls(psycopg.Connection.connect(conninfo, autocommit=True))
             except psycopg.Error as exc:
-                message = _clean(str(exc))
-                if isinstance(exc, psycopg.ProgrammingError) or _MISTAKEN.search(message):
+                message = describe_failure(exc)
+                if isinstance(exc, psycopg.ProgrammingError) or is_mistake(message):
                     raise RefusedError(f"{setting}: {message}", remedy="correct it: no waiting will help") from None
-                if not _is_refusal(exc):
-                    remedy = _away_remedy(message, setting)
+                if not is_refusal(exc):
+                    remedy = away_remedy(message, setting)
                     raise AwayError(f"Postgres is not reachable: {message}", remedy=remedy) from None
-        raise RefusedError(f"Postgres refused the connection: {message}", remedy=_connect_remedy(message, setting))
+        raise RefusedError(f"Postgres refused the connection: {message}", remedy=connect_remedy(message, setting))
 
     def require_primary(self, setting: str = "source.dsn") -> None:
         """A standby is only away: the primary may come back, or this one may be promoted."""
         if self.is_standby:
             place = self.place
             message = f"{place.host} port {place.port} is a standby, and only a primary can be read"
-            raise AwayError(message, remedy=_primary_remedy(setting))
+            raise AwayError(message, remedy=primary_remedy(setting))
 
     @property
     def place(self) -> Place:
-        return _place(self.pgconn)
+        return place_of(self.pgconn)
 
     @property
     def server_encoding(self) -> str:
@@ -157,7 +160,7 @@ class Line:
             self._send(sql, params, result_format, is_single=is_single)
             return self._receive(deadline)
         except PsycopgError as exc:
-            raise SourceError(f"the connection to Postgres broke: {_clean(str(exc))}") from exc
+            raise SourceError(f"the connection to Postgres broke: {clean(str(exc))}") from exc
 
     def _send(self, sql: str, params: Sequence[Param], result_format: pq.Format, *, is_single: bool) -> None:
         if not params and result_format == pq.Format.TEXT and not is_single:
@@ -194,56 +197,9 @@ class Line:
     def _query_error(self, result: pq.abc.PGresult) -> QueryError:
         state = result.error_field(pq.DiagnosticField.SQLSTATE) or b""
         primary = result.error_field(pq.DiagnosticField.MESSAGE_PRIMARY)
-        text = primary.decode("utf-8", "replace") if primary else _clean(result.get_error_message())
+        text = primary.decode("utf-8", "replace") if primary else clean(result.get_error_message())
         return QueryError(text, state.decode())
 
 
 def _text(value: bytes | None) -> str | None:
     return None if value is None else value.decode("utf-8", "replace")
-
-
-def _clean(message: str) -> str:
-    return " ".join(message.split()) if not _SERVER_SENT.search(message) else re.sub(r"\s*\n\s*", "; ", message.strip())
-
-
-def _is_refusal(exc: psycopg.Error) -> bool:
-    """Whether the server itself said no, and would say so again."""
-    message, pgconn = str(exc), exc.pgconn
-    if pgconn is None or _CROWDED.search(message):
-        return False
-    if not (pgconn.needs_password or _SERVER_SENT.search(message)):
-        return False
-    return knock(_place(pgconn)) not in (None, CANNOT_CONNECT_NOW)
-
-
-def _place(pgconn: pq.abc.PGconn) -> Place:
-    host = (pgconn.hostaddr or pgconn.host or b"").decode()
-    return Place(host, int(pgconn.port or b"5432"), (pgconn.user or b"").decode(), (pgconn.db or b"").decode())
-
-
-def _away_remedy(message: str, setting: str) -> str:
-    if _CROWDED.search(message):
-        return "raise max_connections or max_wal_senders, or end what nobody needs: SELECT * FROM pg_stat_replication"
-    if "certificate" in message or "SSL" in message:
-        return f"check sslmode, sslrootcert and the host name of {setting} against the server's certificate"
-    if _READ_ONLY.search(message):
-        return _primary_remedy(setting)
-    return f"check host, port and network of {setting}"
-
-
-def _primary_remedy(setting: str) -> str:
-    return (
-        "start the primary, or promote a standby; to be found by the relay, it is one of several hosts in"
-        f" {setting}, with target_session_attrs=read-write"
-    )
-
-
-def _connect_remedy(message: str, setting: str) -> str:
-    if "walsender" in message.lower().replace(" ", ""):
-        return f"let the role replicate: ALTER ROLE <the role of {setting}> REPLICATION"
-    if "password" in message:
-        password = setting.replace("dsn", "password")
-        return f"correct the password: {password}, PGPASSWORD, or a passfile; or the role's password in Postgres"
-    if "pg_hba.conf" in message:
-        return "add a line for this host, role and database to pg_hba.conf and reload"
-    return f"correct {setting}: role, database and password as Postgres knows them"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.breakage.fault import Fault
 from tests.breakage.places import (
     ERRAND,
+    FAILOVER,
     HELD_PROMISES,
     INTAKE,
     LEDGER,
@@ -84,6 +85,7 @@ POSITION_FAULTS = (
         tests=(
             f"{UNIT_PROMISES}test_a_new_line_knows_no_position_of_the_last_one",
             f"{STATUS_UPDATES}test_every_session_begins_with_flush_zero",
+            f"{FAILOVER}test_no_position_of_the_old_primary_is_reported_to_a_new_one_with_a_shorter_history",
         ),
     ),
     Fault(

@@ -21,6 +21,7 @@ from tests.integration.promise_rig import event_ids
 pytestmark = pytest.mark.kafka
 
 LOST_ROW_COUNT = 500  # of 2 kB: the promoted standby's history ends far before what the old primary confirmed
+FAST_SHUTDOWN_SECONDS = 20.0
 SLOT = "SELECT failover, synced, temporary, active FROM pg_replication_slots WHERE slot_name = %s"
 
 
@@ -114,6 +115,21 @@ def test_what_the_standby_lacks_is_not_published(
     pipeline.wait_for_records(2)
     assert list(dict.fromkeys(event_ids(pipeline))) == [first, last]
     assert relay.is_running
+
+
+def test_a_fast_shutdown_is_not_held_up_by_a_slot_that_waits_for_its_standby(
+    careful: Primary, make_pipeline: MakePipeline, make_proxy: MakeProxy
+) -> None:
+    pipeline, upstream = lagging(careful, make_pipeline, make_proxy)
+    pipeline.start_relay()
+    deliver_first(pipeline, careful)
+    cut(upstream)
+    pipeline.insert()
+    wait_for_status_updates(pipeline, 3)
+    careful.stop("fast", timeout=FAST_SHUTDOWN_SECONDS)
+    careful.start()
+    upstream.accept()
+    assert len(pipeline.wait_for_records(2)) >= 2
 
 
 # --- without it

@@ -16,6 +16,7 @@ from tests.fixtures.consume import read_topic, wait_for_records
 from tests.fixtures.fix_kafka import Kafka, MakeKafka, MockKafka
 from tests.fixtures.fix_postgres import Database, MakePostgres, PostgresServer
 from tests.fixtures.fix_proxy import MakeProxiedKafka
+from tests.fixtures.fix_relay import Pipeline
 from tests.fixtures.kafka_jars import find_jars
 from tests.fixtures.process import is_running, wait_until
 
@@ -45,6 +46,15 @@ def test_a_database_takes_its_slots_and_roles_with_it(postgres: PostgresServer) 
 
 
 @pytest.mark.core
+@pytest.mark.core
+@pytest.mark.kafka
+@pytest.mark.parametrize("statement", ["SELECT FROM outbox", "DELETE FROM cdc_relay.parked_records"])
+def test_the_relay_under_test_may_do_no_more_than_the_documented_role(pipeline: Pipeline, statement: str) -> None:
+    assert f"user={pipeline.role}" in pipeline.config()["source"]["dsn"]
+    with pipeline.database.connect(pipeline.role) as conn, pytest.raises(psycopg.errors.InsufficientPrivilege):
+        conn.execute(statement)
+
+
 def test_postgres_keeps_data_and_port_over_restart_and_power_loss(make_postgres: MakePostgres) -> None:
     server = make_postgres(fsync=True)
     server.execute("CREATE TABLE kept (n int)")

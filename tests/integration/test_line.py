@@ -234,6 +234,21 @@ def test_a_server_that_says_no_is_a_refusal_with_a_remedy(database: Database, wh
     assert "sesame" not in str(raised.value)
 
 
+def test_of_several_hosts_each_must_refuse(database: Database, make_postgres: MakePostgres) -> None:
+    """One that is away may come back as the primary, whatever the others say."""
+    port, absent, other = database.server.port, free_port(), make_postgres()
+
+    def open_at(*ports: int) -> None:
+        hosts = ",".join(["127.0.0.1"] * len(ports))
+        Line.open(database.dsn("no_such_role", host=hosts, port=",".join(map(str, ports))))
+
+    for ports in ((port, absent), (absent, port)):
+        with pytest.raises(AwayError, match=r"does not exist.*Connection refused|Connection refused.*does not exist"):
+            open_at(*ports)
+    with pytest.raises(RefusedError, match="no_such_role"):
+        open_at(port, other.port)
+
+
 def test_a_server_without_a_free_connection_is_away(make_postgres: MakePostgres) -> None:
     server = make_postgres(max_connections=5, superuser_reserved_connections=0, max_wal_senders=2)
     taken: list[Line] = []

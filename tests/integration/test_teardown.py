@@ -160,6 +160,13 @@ def test_json_has_the_facts_and_what_was_done(ground: Ground) -> None:
     assert done[-1] == f"slot {ground.slot}: dropped"
 
 
+@pytest.mark.core
+def test_the_role_of_run_may_look(ground: Ground) -> None:
+    ground.database.execute(f"INSERT INTO outbox VALUES {ROW}")
+    ground.setup.dsn = ground.database.dsn(ground.database.create_relay_role())
+    assert "1 event in them would not be published" in ground.ok("--dry-run", "--lot")
+
+
 # --- who is asked
 
 
