@@ -21,8 +21,12 @@ from cdc_relay.replay.stamp import BACKFILL_HEADER
 from cdc_relay.replay.table_session import ShortTransactions, Snapshot
 from cdc_relay.republish import Progress, Republication, Result
 from cdc_relay.routing.outbox import Outbox
+from cdc_relay.sources.catalog import read_facts
 from cdc_relay.sources.exported_slot import ExportedSlot, drop_slot, export_slot
+from cdc_relay.sources.guard import see_publication
+from cdc_relay.sources.guard_table import GuardTable
 from cdc_relay.sources.line import Line
+from cdc_relay.sources.preflight import Wanted
 from cdc_relay.stop import Stop
 from cdc_relay.target import conninfo_of, replication_conninfo_of, wanted_of
 
@@ -81,7 +85,15 @@ def _export(config: RelayConfig, journal: Journal, line: Line, kept: Kept) -> It
     exported = export_slot(replication_conninfo_of(config), config.source.slot, control=line)
     with closing(exported):
         journal.note_slot(kept.id, exported.lsn)
+        _begin_guard(line, wanted_of(config), exported.lsn)
         yield exported
+
+
+def _begin_guard(line: Line, wanted: Wanted, slot_lsn: int) -> None:
+    """Anew: whatever a slot before this one missed is in the table, and so in the backfill."""
+    tables = [(outbox.schema, outbox.name) for outbox in wanted.tables]
+    facts = read_facts(line, slot=wanted.slot, publication=wanted.publication, tables=tables)
+    GuardTable(wanted.slot, tables).begin_anew(line, see_publication(facts, wanted), ceiling_lsn=slot_lsn)
 
 
 def _publish(

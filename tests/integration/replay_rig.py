@@ -9,7 +9,7 @@ from typing import Any
 from confluent_kafka import Message
 
 from tests.fixtures.fix_relay import MakeRelay, Pipeline
-from tests.fixtures.relay_process import RelayProcess
+from tests.fixtures.relay_process import Config, RelayProcess
 
 __all__ = [
     "backfill",
@@ -30,7 +30,12 @@ HEADER = "cdc-relay-replay"
 
 
 def start_replay(make_relay: MakeRelay, pipeline: Pipeline, *arguments: str, **config: Any) -> RelayProcess:
-    return make_relay(pipeline.config(**config), "--yes", "--json", *arguments, command="replay")
+    return make_relay(owners_config(pipeline, config), "--yes", "--json", *arguments, command="replay")
+
+
+def owners_config(pipeline: Pipeline, overrides: dict[str, Any]) -> Config:
+    """The role of `run` may not read the table; a test that has a role of its own names it in a DSN."""
+    return pipeline.config(**{"dsn": pipeline.database.dsn(), **overrides})
 
 
 def replay(make_relay: MakeRelay, pipeline: Pipeline, *arguments: str, code: int = 0, **config: Any) -> RelayProcess:
@@ -76,12 +81,14 @@ def without_slot(pipeline: Pipeline) -> Pipeline:
 def start_backfill(
     make_relay: MakeRelay, pipeline: Pipeline, *arguments: str, env: Mapping[str, str] = {}, **config: Any
 ) -> RelayProcess:
-    return make_relay(pipeline.config(**config), "--backfill", *arguments, command="setup", env=env)
+    return make_relay(owners_config(pipeline, config), "--backfill", *arguments, command="setup", env=env)
 
 
 def backfill(make_relay: MakeRelay, pipeline: Pipeline, *arguments: str, code: int = 0, **config: Any) -> RelayProcess:
     process = start_backfill(make_relay, pipeline, *arguments, **config)
     assert process.wait(120) == code, process.stderr + process.stdout
+    if code == 0:
+        pipeline.database.grant_schema(pipeline.role)  # the schema is new: as docs/privileges.md says
     return process
 
 

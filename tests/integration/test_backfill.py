@@ -144,7 +144,7 @@ def test_a_slot_that_is_there_is_not_backfilled(pipeline: Pipeline, make_relay: 
 def test_a_role_that_cannot_see_whether_a_backfill_is_unfinished_gets_the_grant(
     pipeline: Pipeline, make_relay: MakeRelay
 ) -> None:
-    role = pipeline.create_role()
+    role = pipeline.database.create_relay_role()
     pipeline.database.execute(f"REVOKE ALL ON cdc_relay.replays FROM {role}")
     dsn = pipeline.database.dsn(role)
     refused = make_relay(pipeline.config(dsn=dsn))

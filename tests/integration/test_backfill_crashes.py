@@ -35,7 +35,7 @@ STEPS = {
 
 def refuse_meanwhile(pipeline: Pipeline, make_relay: MakeRelay) -> None:
     for command in ("run", "setup"):
-        process = make_relay(pipeline.config(), command=command)
+        process = make_relay(pipeline.as_owner(), command=command)
         assert process.wait() == 3
         assert "is not finished" in process.stderr and COMMAND in process.stderr
 

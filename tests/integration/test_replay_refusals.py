@@ -19,7 +19,7 @@ def remedy_of(stderr: str) -> str:
 @pytest.mark.core
 def test_a_role_that_may_not_read_the_table_gets_the_grant(pipeline: Pipeline, make_relay: MakeRelay) -> None:
     ids = insert_rows(pipeline, 3)
-    dsn = pipeline.database.dsn(pipeline.create_role())
+    dsn = pipeline.database.dsn(pipeline.database.create_relay_role())
     refused = replay(make_relay, pipeline, dsn=dsn, code=3)
     pipeline.database.execute(remedy_of(refused.stderr))
     replay(make_relay, pipeline, dsn=dsn)
@@ -40,7 +40,7 @@ def test_partitions_need_a_grant_of_their_own(pipeline: Pipeline, make_relay: Ma
             f" FOR VALUES WITH (MODULUS 2, REMAINDER {number})"
         )
     ids = insert_rows(pipeline, 10)
-    role = pipeline.create_role()
+    role = pipeline.database.create_relay_role()
     database.execute(f"GRANT SELECT ON public.outbox TO {role}")
     dsn = database.dsn(role)
     database.execute(remedy_of(replay(make_relay, pipeline, dsn=dsn, code=3).stderr))
@@ -60,7 +60,7 @@ def test_a_role_that_may_not_keep_the_position_gets_the_grant(pipeline: Pipeline
 
 def test_row_security_is_an_error_and_no_gap(pipeline: Pipeline, make_relay: MakeRelay) -> None:
     insert_rows(pipeline, 2)
-    role = pipeline.create_role()
+    role = pipeline.database.create_relay_role()
     pipeline.database.execute(f"GRANT SELECT ON public.outbox TO {role}")
     pipeline.database.execute("ALTER TABLE public.outbox ENABLE ROW LEVEL SECURITY")
     dsn = pipeline.database.dsn(role)
@@ -116,7 +116,7 @@ def test_messages_are_skipped_and_alone_refused(pipeline: Pipeline, make_relay: 
 
 def test_without_a_terminal_it_must_be_meant(pipeline: Pipeline, make_relay: MakeRelay) -> None:
     insert_rows(pipeline, 1)
-    process = make_relay(pipeline.config(), command="replay")
+    process = make_relay(pipeline.as_owner(), command="replay")
     assert process.wait() == 2
     assert "not in order with what a running relay" in process.stderr and "--yes" in process.stderr
     assert run_rows(pipeline) == []
@@ -125,6 +125,6 @@ def test_without_a_terminal_it_must_be_meant(pipeline: Pipeline, make_relay: Mak
 def test_a_schema_of_before_is_named(pipeline: Pipeline, make_relay: MakeRelay) -> None:
     pipeline.database.execute("DROP TABLE cdc_relay.replays; DELETE FROM cdc_relay.schema_version WHERE version = 6")
     assert remedy_of(replay(make_relay, pipeline, code=3).stderr) == "make it: cdc-relay setup -c FILE"
-    setup = make_relay(pipeline.config(), command="setup")
+    setup = make_relay(pipeline.as_owner(), command="setup")
     assert setup.wait() == 0
     replay(make_relay, pipeline)
