@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from tests.fixtures.fix_postgres import MakePostgres
-from tests.fixtures.fix_relay import MakePipeline, Pipeline
+from tests.fixtures.fix_relay import MakePipeline, MakeRelay, Pipeline
 from tests.fixtures.process import wait_until
 from tests.integration.guard_rig import FAULTS, drop_slot, has_guard, recreate, wait_until_arrived
 from tests.integration.printed_steps import last_words, printed_steps, start_as_printed
+from tests.integration.replay_rig import backfill
 
 pytestmark = [pytest.mark.core, pytest.mark.kafka]
 
@@ -85,6 +86,14 @@ def test_what_has_to_be_made_anew_cannot_be_accepted_away(left: Pipeline, fault:
     said = last_words(left.start_relay("--accept-gap", ready=False))
     assert "cdc-relay setup -c FILE" in said
     assert left.database.execute("SELECT count(*) FROM cdc_relay.gaps") == [(0,)]
+
+
+def test_a_backfill_closes_the_gap_too(left: Pipeline, make_relay: MakeRelay) -> None:
+    lost = FAULTS["dropped"][0](left)
+    assert "is gone" in last_words(left.start_relay(ready=False))
+    assert backfill(make_relay, left).returncode == 0
+    left.start_relay()
+    wait_until_arrived(left, lost, left.insert())
 
 
 def test_a_lost_slot_is_refused_and_the_printed_steps_close_the_gap(
