@@ -72,6 +72,7 @@ class SlotSource:
         self._wal_sender_timeout_seconds = wal_sender_timeout_seconds
         self._line: Line | None = None
         self._place: Place | None = None  # where the catalog connection went last
+        self._stream_place: Place | None = None
         self._backend_pid = 0
         self._seen: _Sighting | None = None
         self.server_is_leaving = False  # written by the helper thread, read by the loop
@@ -96,6 +97,7 @@ class SlotSource:
         )
         self._backend_pid = stream.backend_pid
         try:
+            self._stream_place = stream.place
             self._require_one_server(stream.place)
             self.check()
         except BaseException:
@@ -119,6 +121,7 @@ class SlotSource:
     def take_over(self) -> Standing:
         """The stream is open and nothing has been confirmed on it: where it begins, and how far it may be confirmed."""
         facts = self._look_again()
+        self._require_one_server(self._stream_place)
         ceiling_lsn = self._ask(lambda line: self._guard.take_over(line, facts))
         return Standing(0 if facts.slot is None else facts.slot.confirmed_lsn, facts.wal_lsn, ceiling_lsn)
 
@@ -196,7 +199,15 @@ class SlotSource:
         rest = find_problems(facts, self._wanted, with_slot=problem.can_be_accepted)
         return iter([*rest, problem.finding])  # last: it ends with the start
 
-    def _require_one_server(self, place: Place) -> None:
+    def _foresee_remedy(self, facts: Facts) -> str:
+        """What the next start would say; a guard that cannot be asked now hides nothing."""
+        with suppress(AwayError):
+            findings = self._find_problems(facts)
+            steps = [str(step) for finding in findings for step in finding.steps or (finding.remedy,)]
+            return "; then ".join(steps) or _CHANGED_REMEDY
+        return _CHANGED_REMEDY
+
+    def _require_one_server(self, place: Place | None) -> None:
         """A DSN may name several: what we check must be what we read."""
         if place != self._place:
             raise AwayError("the stream and the catalog reached different servers of source.dsn")
@@ -218,10 +229,9 @@ class SlotSource:
     def _compare(self, facts: Facts) -> None:
         now = _Sighting(facts.fingerprint, facts.wal_lsn, time.time())
         if self._seen is not None and self._seen.fingerprint != now.fingerprint:
-            problem = self._ask(lambda line: self._guard.look(line, facts))
             raise RefusedError(
                 f"publication {self._wanted.publication} changed while the relay was reading: rows committed between"
                 f" {self._seen} and {now} may be missing from the stream; nothing more was confirmed",
-                remedy=_CHANGED_REMEDY if problem is None else problem.finding.remedy,
+                remedy=self._foresee_remedy(facts),
             )
         self._seen = now
