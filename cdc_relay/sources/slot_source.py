@@ -6,7 +6,7 @@ Owns the catalog connection. Every call may block within limits; nothing here to
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -20,6 +20,7 @@ from cdc_relay.sources.guard_table import explain_guard
 from cdc_relay.sources.knock import CANNOT_CONNECT_NOW, Place, knock
 from cdc_relay.sources.line import Line
 from cdc_relay.sources.preflight import Finding, Wanted, find_problems, names_us_as_standby, refuse, standby_finding
+from cdc_relay.sources.remedy import Way
 from cdc_relay.sources.slot import SlotStream, start_stream
 from cdc_relay.sources.slot_guard import SlotGuard
 from cdc_relay.sources.unfinished_backfill import refuse_unfinished_backfill
@@ -202,9 +203,7 @@ class SlotSource:
     def _foresee_remedy(self, facts: Facts) -> str:
         """What the next start would say; a guard that cannot be asked now hides nothing."""
         with suppress(AwayError):
-            findings = self._find_problems(facts)
-            steps = [str(step) for finding in findings for step in finding.steps or (finding.remedy,)]
-            return "; then ".join(steps) or _CHANGED_REMEDY
+            return "; then ".join(_as_one(list(self._find_problems(facts)))) or _CHANGED_REMEDY
         return _CHANGED_REMEDY
 
     def _require_one_server(self, place: Place | None) -> None:
@@ -235,3 +234,10 @@ class SlotSource:
                 remedy=self._foresee_remedy(facts),
             )
         self._seen = now
+
+
+def _as_one(findings: Sequence[Finding]) -> Iterator[str]:
+    """What to paste, and the last one's remedy, which ends with the start, as it is."""
+    for finding in findings[:-1]:
+        yield from (str(step) for step in finding.steps if step.way is not Way.WORDS)
+    yield from (finding.remedy for finding in findings[-1:])
