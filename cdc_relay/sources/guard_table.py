@@ -12,7 +12,7 @@ from cdc_relay.sources.gap import Gap, Mark
 from cdc_relay.sources.guard import Guard, Seen, Server
 from cdc_relay.sources.knock import Place
 from cdc_relay.sources.line import Line, Param, QueryError, Rows
-from cdc_relay.sources.schema import AT_SOURCE, NEWEST, grants
+from cdc_relay.sources.schema import NEWEST, grants
 from cdc_relay.sources.sql_blocks import read_blocks
 
 __all__ = ["GuardTable", "explain_guard", "require_guard_table"]
@@ -118,7 +118,7 @@ def _refuse_version(newest: int) -> RefusedError:
         message = f"schema cdc_relay has version {newest}, this cdc-relay knows {NEWEST}"
         return RefusedError(message, remedy="run the newer cdc-relay that made it")
     return RefusedError(
-        f"the slot guard is not there: the database of source.dsn has no version {max(AT_SOURCE)} of schema cdc_relay",
+        "the slot guard is not there: schema cdc_relay in the database of source.dsn has no table for it",
         remedy="make it: cdc-relay setup -c FILE",
     )
 

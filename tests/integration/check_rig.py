@@ -40,6 +40,8 @@ class Check:
 
     @classmethod
     def without_kafka(cls, pipeline: Pipeline, directory: Path, *, dsn: str | None = None) -> Check:
+        """As the owner, who may do what is printed, unless a role is given."""
+        dsn = dsn or pipeline.database.dsn()
         return cls(pipeline.config(dsn=dsn) | {"sink": "none"}, directory, pipeline.database.server)
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:

@@ -13,6 +13,7 @@ from cdc_relay.sources import slot_source
 from cdc_relay.sources.preflight import Wanted
 from cdc_relay.sources.slot_source import SlotSource
 from tests.fixtures.fix_postgres import Database
+from tests.fixtures.outbox import create_lot
 from tests.integration.catalog_rig import PLAIN, Catalog
 
 pytestmark = pytest.mark.core
@@ -30,6 +31,8 @@ PATIENCE = 30.0
 
 @pytest.fixture
 def source(catalog: Catalog) -> Iterator[SlotSource]:
+    with catalog.database.connect() as conn:
+        create_lot(conn)  # and the guard
     catalog.make_slot()
     catalog.execute(f"CREATE PUBLICATION p {PLAIN}")
     outbox = Outbox("public", "outbox", "public.outbox", "id", "aggregateid", "type", "payload")

@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.real_kafka]
 
 def test_the_lot_may_be_in_another_database(make_pipeline: MakePipeline) -> None:
     pipeline = make_pipeline(topic_config={"max.message.bytes": "1000"})
-    pipeline.database.execute("DROP SCHEMA cdc_relay CASCADE")
+    pipeline.database.execute("DROP TABLE cdc_relay.parked_records, cdc_relay.runs CASCADE")
     other = Database(pipeline.database.server)
     try:
         with other.connect() as conn:

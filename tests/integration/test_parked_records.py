@@ -200,7 +200,7 @@ def id_of(record: Message) -> str:
 
 
 def test_a_start_without_the_table_is_refused_with_the_command_that_makes_it(pipeline: Pipeline) -> None:
-    pipeline.database.execute("DROP SCHEMA cdc_relay CASCADE")
+    pipeline.database.execute("DELETE FROM cdc_relay.schema_version WHERE version IN (4, 7)")
     relay = pipeline.start_relay(ready=False)
     assert relay.wait(60) == 3
     assert "the lot is not there" in relay.stderr

@@ -130,7 +130,7 @@ def test_json_that_is_no_text_is_parked_where_the_envelope_is_json(pipeline: Pip
 
 def test_a_replay_publishes_bytes_that_are_no_text(pipeline: Pipeline, make_relay: MakeRelay) -> None:
     insert(pipeline, aggregateid=NO_TEXT, payload=NO_TEXT)
-    replay = make_relay(pipeline.config(), "--yes", command="replay")
+    replay = make_relay(pipeline.as_owner(), "--yes", command="replay")
     assert replay.wait() == 0
     [record] = pipeline.wait_for_records(1)
     assert (record.key(), record.value()) == (NO_TEXT, NO_TEXT)
