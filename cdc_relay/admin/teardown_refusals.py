@@ -16,7 +16,8 @@ _TOOK_TOO_LONG = ("57014", "55P03", "40P01")  # statement timeout, lock timeout,
 _REPEAT = "run teardown again: it takes down what is left"
 _REMEDIES = {
     _IN_USE: f"stop every cdc-relay of this slot (SIGTERM), then {_REPEAT}",
-    _NEEDED_BY_OTHERS: "somebody built upon the schema: see \\d+ cdc_relay.*, drop that first, or all at once with"
+    _NEEDED_BY_OTHERS: "somebody built upon the schema, or keeps a table in it: see \\d+ cdc_relay.*; move that"
+    " elsewhere (ALTER TABLE cdc_relay.NAME SET SCHEMA public) or drop it; or drop all at once:"
     f" DROP SCHEMA cdc_relay CASCADE; then {_REPEAT}",
 }
 

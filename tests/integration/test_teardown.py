@@ -62,6 +62,7 @@ def test_without_the_lot_only_what_is_about_the_slot_goes(ground: Ground) -> Non
             "gaps": ["another"],
             "guard": ["another"],
             "parked_records": sorted(["another", ground.slot]),
+            "replays": ["another"],
             "runs": sorted(["another", ground.slot]),
         },
     }
@@ -76,6 +77,7 @@ def test_the_lot_of_another_slot_stays(ground: Ground) -> None:
         "gaps": [],
         "guard": [],
         "parked_records": ["another", "another"],
+        "replays": [],
         "runs": ["another"],
     }
 
@@ -132,7 +134,7 @@ def test_what_would_be_lost_is_shown_and_a_dry_run_changes_nothing(ground: Groun
     assert "bytes of WAL are unconfirmed: 3 events in them would not be published" in shown
     assert "1 dead, 1 published, 2 retrying, 1 scheduled; goes" in shown
     assert "4 records of them would never be published; to keep them: cdc-relay dlq export -c FILE" in shown
-    assert f"what schema cdc_relay remembers of slot {ground.slot}: goes with it (gaps 1, guard 1)" in shown
+    assert f"what schema cdc_relay remembers of slot {ground.slot}: goes with it (gaps 1, guard 1, replays 1)" in shown
     assert "the outbox tables and their rows are not touched" in shown
     assert ground.left() == before
     assert "4 records of them would wait until a relay reads" in ground.ok("--dry-run")
