@@ -61,9 +61,10 @@ def _begin(config: RelayConfig, journal: Journal, line: Line, say: Callable[[str
     unfinished = journal.find_unfinished(_KIND)
     if unfinished is not None:
         say(f"backfill {unfinished.id} was not finished: it begins again")
-        _undo(unfinished, line, slot, say)
-        journal.note_slot(unfinished.id, None)
-        return journal.resume(unfinished.id)
+        kept = journal.resume(unfinished.id)  # first: from here on whoever had it before writes nothing more
+        _undo(kept, line, slot, say)
+        journal.note_slot(kept, None)
+        return kept
     if rows := line.query(_SLOT_LSN, [slot]):
         raise RefusedError(
             f"slot {slot} is there already, confirmed up to {rows[0][0]}, and no unfinished backfill made it: what was"
@@ -84,7 +85,7 @@ def _undo(unfinished: Kept, line: Line, slot: str, say: Callable[[str], None]) -
 def _export(config: RelayConfig, journal: Journal, line: Line, kept: Kept) -> Iterator[ExportedSlot]:
     exported = export_slot(replication_conninfo_of(config), config.source.slot, control=line)
     with closing(exported):
-        journal.note_slot(kept.id, exported.lsn)
+        journal.note_slot(kept, exported.lsn)
         _begin_guard(line, wanted_of(config), exported.lsn)
         yield exported
 
