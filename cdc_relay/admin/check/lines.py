@@ -7,15 +7,17 @@ import shlex
 
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from cdc_relay.admin.check.finding import Finding, fail
+from cdc_relay.admin.check.finding import Finding, fail, warn
+from cdc_relay.config import RelayConfig
 from cdc_relay.errors import RelayError
 from cdc_relay.sources.line import Line
 from cdc_relay.sources.remedy import Step, shell, sql, words
+from cdc_relay.target import conninfo_of
 
-__all__ = ["STATEMENT_SECONDS", "as_own", "failure", "open_line", "psql"]
+__all__ = ["STATEMENT_SECONDS", "as_own", "failure", "not_seen", "open_line", "psql", "reach"]
 
 STATEMENT_SECONDS = 10
-_COMMAND = re.compile(r"(?:\w+ it: )?(cdc-relay \w+ -c FILE)")
+_COMMAND = re.compile(r"(?:\w+ it: )?(cdc-relay \w+ -c FILE(?: --backfill)?)")
 _SECRET = re.compile("password|secret|token|key", re.IGNORECASE)
 
 
@@ -32,6 +34,19 @@ def open_line(conninfo: str, *, setting: str = "source.dsn") -> Line:
         line.close()
         raise
     return line
+
+
+def reach(config: RelayConfig) -> Line | None:
+    """The source; None where it cannot be reached, which is `postgres.reachable`."""
+    try:
+        return open_line(as_own(conninfo_of(config), config.source.slot))
+    except RelayError:
+        return None
+
+
+def not_seen(name: str, exc: RelayError) -> Finding:
+    """Postgres was there, and did not answer this question: nobody knows whether all is well."""
+    return warn(name, f"could not be looked at: {exc.message}", words(exc.remedy or "see Postgres' own message"))
 
 
 def failure(name: str, exc: RelayError) -> Finding:
