@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-import shlex
 
-from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.conninfo import make_conninfo
 
 from cdc_relay.admin.check.finding import Finding, fail, warn
 from cdc_relay.config import RelayConfig
@@ -14,11 +13,10 @@ from cdc_relay.sources.line import Line
 from cdc_relay.sources.remedy import Step, shell, sql, words
 from cdc_relay.target import conninfo_of
 
-__all__ = ["STATEMENT_SECONDS", "as_own", "failure", "not_seen", "open_line", "psql", "reach"]
+__all__ = ["STATEMENT_SECONDS", "as_own", "failure", "not_seen", "open_line", "reach"]
 
 STATEMENT_SECONDS = 10
 _COMMAND = re.compile(r"(?:\w+ it: )?(cdc-relay \w+ -c FILE(?: --backfill)?)")
-_SECRET = re.compile("password|secret|token|key", re.IGNORECASE)
 
 
 def as_own(conninfo: str, slot: str) -> str:
@@ -60,9 +58,3 @@ def _steps(remedy: str) -> tuple[Step, ...]:
     if remedy.startswith(("GRANT ", "ALTER ")):
         return (sql(remedy),)
     return (words(remedy),) if remedy else ()
-
-
-def psql(dsn: str, statement: str, **params: str) -> str:
-    """A line for the shell; whatever is secret in the DSN is for whoever runs it to give."""
-    shown = {key: str(value) for key, value in conninfo_to_dict(dsn, **params).items() if not _SECRET.search(key)}
-    return f"psql {shlex.quote(make_conninfo('', **shown))} -c {shlex.quote(statement)}"
