@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 
-from cdc_relay.errors import AwayError, RefusedError, RelayError, SourceError
+from cdc_relay.admin.translation import NO_RIGHT, translated
+from cdc_relay.errors import AwayError, RefusedError, RelayError
 from cdc_relay.sources.line import QueryError
 
 __all__ = ["explained"]
 
-_NO_RIGHT, _IN_USE, _NEEDED_BY_OTHERS = "42501", "55006", "2BP01"
-_GOING_AWAY = ("57P", "08")  # classes: the server shuts down or ends the session; connection exceptions
+_IN_USE, _NEEDED_BY_OTHERS = "55006", "2BP01"
 _TOOK_TOO_LONG = ("57014", "55P03", "40P01")  # statement timeout, lock timeout, deadlock
 _REPEAT = "run teardown again: it takes down what is left"
 _REMEDIES = {
@@ -22,21 +21,15 @@ _REMEDIES = {
 }
 
 
-@contextmanager
-def explained(step: str, *, needs: str) -> Iterator[None]:
+def explained(step: str, *, needs: str) -> AbstractContextManager[None]:
     """Failures of one step as our own errors; `needs` is what helps where the role may not."""
-    try:
-        yield
-    except SourceError as exc:
-        raise _explain(exc, step, needs) from exc
+    return translated(step, repeat=_REPEAT, refuse=lambda exc: _refuse(exc, step, needs))
 
 
-def _explain(exc: SourceError, step: str, needs: str) -> RelayError:
-    if not isinstance(exc, QueryError) or exc.sqlstate.startswith(_GOING_AWAY):
-        return AwayError(f"{step}: {exc.message}", remedy=_REPEAT)
+def _refuse(exc: QueryError, step: str, needs: str) -> RelayError:
     if exc.sqlstate in _TOOK_TOO_LONG:
         return AwayError(f"{step}: {exc.message}", remedy=f"see pg_stat_activity for who holds locks; {_REPEAT}")
-    if exc.sqlstate == _NO_RIGHT:
+    if exc.sqlstate == NO_RIGHT:
         return RefusedError(f"{step}: {exc.message}; nothing was changed", remedy=needs)
     remedy = _REMEDIES.get(exc.sqlstate, f"see Postgres' own message; {_REPEAT}")
     return RefusedError(f"{step}: {exc.message}; nothing was changed", remedy=remedy)
