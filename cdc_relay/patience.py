@@ -23,11 +23,12 @@ class Patience:
         if seconds > _LONGEST_SECONDS:
             self._seconds = _FIRST_SECONDS
 
-    def pause(self, seconds: float | None = None) -> None:
-        self._sleep(self._seconds if seconds is None else seconds)
+    def pause(self) -> None:
+        self.wait(self._seconds)
         self._seconds = min(self._seconds * 2, _LONGEST_SECONDS)
 
-    def _sleep(self, seconds: float) -> None:
+    def wait(self, seconds: float) -> None:
+        """So long, and no longer the next time."""
         deadline = time.monotonic() + seconds
         while not self._stop.requested and time.monotonic() < deadline:
             self._stats.last_turn_at = time.monotonic()

@@ -174,7 +174,7 @@ class Relay:
     def _stand_by(self) -> None:
         """Until the slot is free, or nobody can tell: then everything is looked at again."""
         while not self._stop.requested:
-            self._patience.pause(_STANDBY_SECONDS)
+            self._patience.wait(_STANDBY_SECONDS)
             try:
                 if self._await(self._source.is_free):
                     return

@@ -145,6 +145,9 @@ def _begin_guard(line: Line, wanted: Wanted) -> Iterator[Notice]:
         facts = _read(line, wanted)
         table = GuardTable(wanted.slot, [(box.schema, box.name) for box in wanted.tables])
         guard = table.read(line)
+        if guard is None and facts.slot is not None and facts.slot.active_pid is not None:
+            yield Notice(Kind.STEP, "slot guard: begun by the first run, because somebody reads the slot now")
+            return
         if guard is None:
             confirmed_lsn = 0 if facts.slot is None else facts.slot.confirmed_lsn
             table.begin(line, see_publication(facts, wanted), ceiling_lsn=confirmed_lsn)

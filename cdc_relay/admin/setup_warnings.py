@@ -34,7 +34,7 @@ def _older_slot(wanted: Wanted) -> str:
     return (
         f"slot {wanted.slot} is older than publication {quote_identifier(wanted.publication)}; if run reports that the"
         " publication does not exist, move the slot past this moment:"
-        f" SELECT pg_replication_slot_advance('{wanted.slot}', pg_current_wal_lsn())"
+        f" SELECT pg_replication_slot_advance('{wanted.slot}', pg_current_wal_lsn()); then run --accept-gap"
     )
 
 

@@ -95,6 +95,7 @@ class CarefulReader:
     def _confirm(self) -> None:
         """At once: the next run must not begin further back than needed."""
         self._drain.confirm()
+        self._intake.reply_is_due = True  # below the ceiling nothing had to be raised, and nothing was reported
         self._pulse.heard_at = now = self._clock()
         self._standstill.forgive(now)
 

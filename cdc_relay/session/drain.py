@@ -49,9 +49,9 @@ class Drain:
         while not self.is_empty and self._clock() < deadline:
             self._turn()
 
-    def confirm(self) -> bool:
+    def confirm(self, seconds: float = _CONFIRM_SECONDS) -> bool:
         """All that is safe, as soon as the guard has it written down; False when it cannot."""
-        deadline, ceiling = self._clock() + _CONFIRM_SECONDS, self._ceiling
+        deadline, ceiling = self._clock() + seconds, self._ceiling
         ceiling.urge()
         while not ceiling.is_reached and not ceiling.trouble and self._clock() < deadline:
             self._pulse.report_if_due(self._clock())

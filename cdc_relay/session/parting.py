@@ -20,6 +20,7 @@ log = structlog.get_logger()
 _COMMIT_SECONDS = 0.2
 _NAP_SECONDS = 0.005
 _HANDSHAKE_SECONDS = 5.0
+_GUARD_SECONDS = 1.0  # at least, for the last ceiling
 
 
 class Parting:
@@ -49,7 +50,7 @@ class Parting:
         if may_read:
             self._read_to_commit(self._clock() + min(drain_seconds, _COMMIT_SECONDS))
         self._drain.run(deadline)
-        if not self._drain.confirm():
+        if not self._drain.confirm(max(_GUARD_SECONDS, min(drain_seconds, _HANDSHAKE_SECONDS))):
             log.warning("not_all_confirmed", consequence="records settled last will be delivered again")
         self._shake_hands(self._clock() + _HANDSHAKE_SECONDS)
         return self._intake.window.record_count + self._dispatch.unwritten_count

@@ -16,7 +16,7 @@ from cdc_relay.protocol.lsn import format_lsn
 from cdc_relay.sources.catalog import Facts, SlotFacts
 from cdc_relay.sources.gap import Gap, Mark, find_replay
 from cdc_relay.sources.preflight import Finding, Wanted
-from cdc_relay.sources.remedy import SETUP, Step, shell, sql
+from cdc_relay.sources.remedy import SETUP, Step, shell, sql, words
 
 __all__ = [
     "Guard",
@@ -71,6 +71,7 @@ class Problem:
     can_be_accepted: bool  # False: the slot itself has to be made anew first
 
 
+_READS_ON = 180000  # before, a slot cannot be decoded past the moment at which its publication was missing
 _GO_ON = shell("cdc-relay run -c FILE --accept-gap")
 
 
@@ -80,19 +81,24 @@ class _Cause(NamedTuple):
     can_be_accepted: bool = True
 
 
-def find_problem(
-    guard: Guard, facts: Facts, server: Server, wanted: Wanted, *, is_ours: bool = False
-) -> Problem | None:
-    """The first that is found. `is_ours`: nobody else moves the slot at this moment."""
-    cause = next(_causes(guard, facts, server, wanted, is_ours), None)
+def find_problem(guard: Guard, facts: Facts, server: Server, wanted: Wanted) -> Problem | None:
+    """The first that is found. Guard and server were read after the facts: another process may be moving the slot."""
+    cause = next(_causes(guard, facts, server, wanted), None)
     if cause is None:
         return None
     same_server = guard.system_identifier == server.system_identifier
     replay = find_replay(guard.settled, server.mark, same_server=same_server)
     gap = Gap(guard.settled, server.mark, replay)
-    steps = (*cause.first_steps, shell(replay), _GO_ON)
+    steps = (*cause.first_steps, *_closing(replay, wanted), _GO_ON)
     finding = Finding(f"{cause.said}: events may be missing, {gap}", "; then ".join(map(str, steps)), steps=steps)
     return Problem(finding, gap, cause.can_be_accepted)
+
+
+def _closing(replay: str, wanted: Wanted) -> Iterator[Step]:
+    if wanted.tables:
+        yield shell(replay)
+    if wanted.reads_messages:
+        yield words("ask the producers of messages (pg_logical_emit_message), which are in no table, for theirs")
 
 
 def refuse_gap(problem: Problem) -> RefusedError:
@@ -108,6 +114,11 @@ def find_notices(guard: Guard, facts: Facts, server: Server) -> Iterator[str]:
         yield (
             f"the slot is confirmed up to {format_lsn(confirmed_lsn)}, the relay may have got to"
             f" {format_lsn(guard.ceiling_lsn)}: after a crash or a failover some events come twice"
+        )
+    elif confirmed_lsn > guard.ceiling_lsn:
+        yield (
+            f"the synchronized slot is at {format_lsn(confirmed_lsn)}, the guard's row came with the WAL up to"
+            f" {format_lsn(guard.ceiling_lsn)}: more than seconds means that it was moved before the failover"
         )
 
 
@@ -136,17 +147,17 @@ def is_same_publication(before: str, now: str) -> bool:
     return old["publication"] == new["publication"] and all(old["tables"][k] == new["tables"][k] for k in shared)
 
 
-def _causes(guard: Guard, facts: Facts, server: Server, wanted: Wanted, is_ours: bool) -> Iterator[_Cause]:
+def _causes(guard: Guard, facts: Facts, server: Server, wanted: Wanted) -> Iterator[_Cause]:
     slot, name = facts.slot, wanted.slot
     if slot is None:
         yield _Cause(f"replication slot {name} is gone", (SETUP,), can_be_accepted=False)
     elif slot.wal_status == "lost" or slot.invalidation:
         reason = slot.invalidation or "Postgres removed WAL that it needed"
         yield _Cause(f"replication slot {name} is lost ({reason})", (_drop(name), SETUP), can_be_accepted=False)
-    elif slot.confirmed_lsn > facts.wal_lsn and (is_ours or slot.active_pid is None):
+    elif slot.confirmed_lsn > server.mark.lsn:
         yield _Cause(
             f"slot {name} is confirmed up to {format_lsn(slot.confirmed_lsn)}, beyond the end of the server's WAL"
-            f" ({format_lsn(facts.wal_lsn)}), and Postgres would skip all until there",
+            f" ({format_lsn(server.mark.lsn)}), and Postgres would skip all until there",
             (_drop(name), SETUP),
             can_be_accepted=False,
         )
@@ -165,12 +176,18 @@ def _causes(guard: Guard, facts: Facts, server: Server, wanted: Wanted, is_ours:
 
 def _publication_causes(guard: Guard, facts: Facts, wanted: Wanted) -> Iterator[_Cause]:
     now = describe_publication(facts, wanted)
-    if facts.publication is not None and not is_same_publication(guard.publication, now):
-        yield _Cause(
-            f"publication {wanted.publication_label or wanted.publication} is not as it was when it was last seen, at"
-            f" LSN {format_lsn(guard.seen_lsn)} ({guard.seen_at:%Y-%m-%d %H:%M:%S} UTC)",
-            (SETUP,),
-        )
+    if is_same_publication(guard.publication, now):
+        return
+    is_undecodable = facts.server_version < _READS_ON and _oid(guard.publication) != _oid(now)
+    yield _Cause(
+        f"publication {wanted.publication_label or wanted.publication} is not as it was when it was last seen, at"
+        f" LSN {format_lsn(guard.seen_lsn)} ({guard.seen_at:%Y-%m-%d %H:%M:%S} UTC)",
+        (_drop(wanted.slot), SETUP) if is_undecodable and facts.slot is not None else (SETUP,),
+    )
+
+
+def _oid(description: str) -> object:
+    return json.loads(description)["publication"][1:2]
 
 
 def _drop(slot: str) -> Step:

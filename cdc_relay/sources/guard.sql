@@ -76,10 +76,9 @@ UPDATE cdc_relay.guard g
   FROM now WHERE g.slot = $2::text
 
 -- :raise
--- $1 the outboxes, $2 slot, $3 ceiling, $4 and $5 where and when the publication was last seen. A mark is settled, and the
--- next one is taken, when the ceiling has passed it and the publication was seen as it should be after it: one that changed
--- hides rows, and what is confirmed behind them says nothing of them. Not on another server, nor on one that was promoted
--- under us: its WAL is not the one we read.
+-- $1 the outboxes, $2 slot, $3 ceiling, $4 and $5 where and when the publication was last seen. A mark is settled once
+-- the ceiling has passed it and the publication was seen right behind it: a changed one hides rows, whatever is confirmed.
+-- Not on another server, nor on one that was promoted under us: its WAL is not the one we read.
 WITH now AS ({now})
 UPDATE cdc_relay.guard g
    SET ceiling = greatest(g.ceiling, $3::pg_lsn), raised_at = now.at,

@@ -34,14 +34,14 @@ PINNED_SETTINGS = {
 }
 _BIG_FRAME_BYTES = 1 << 20  # above this a frame stays a view: copying 100 MB once more would cost 100 MB
 _UNDECODABLE_REMEDY = (
-    "the publication was dropped while the slot was behind it: note pg_replication_slots.confirmed_flush_lsn, drop the"
-    " slot, run cdc-relay setup -c FILE, and publish again the rows committed after that position"
+    "the publication was dropped while the slot was behind it: drop the slot; then cdc-relay run -c FILE says"
+    " what is missing, and the commands that publish it"
 )
 _NOT_UTF_8 = (b"22021", b"22P05")
 _NOT_UTF_8_REMEDY = (
-    "a value has bytes that the database's encoding cannot translate, and the stream cannot pass it: find the row, note"
-    " pg_replication_slots.confirmed_flush_lsn, correct the row, move the slot behind its transaction with"
-    " pg_replication_slot_advance, and publish again what that transaction and those before it wrote"
+    "a value has bytes that the database's encoding cannot translate, and the stream cannot pass it: find the row,"
+    " correct it, move the slot behind its transaction with pg_replication_slot_advance; then cdc-relay run -c FILE"
+    " says what was passed over, and the commands that publish it"
 )
 _IN_USE, _NO_SUCH_OBJECT, _NOT_IN_STATE, _NO_RIGHT = "55006", "42704", "55000", "42501"
 
@@ -182,6 +182,6 @@ def _in_use_remedy(message: str) -> str:
 
 def _lost_remedy(slot: str) -> str:
     return (
-        f"events may be missing: see SELECT wal_status FROM pg_replication_slots WHERE slot_name = '{slot}';"
-        " drop the slot, run cdc-relay setup, and publish again what was committed in between"
+        f"see SELECT wal_status FROM pg_replication_slots WHERE slot_name = '{slot}'; if it is lost,"
+        " cdc-relay run -c FILE says what is missing, and the commands that publish it"
     )

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import structlog
 
+from cdc_relay.protocol.lsn import format_lsn
 from cdc_relay.sources.catalog import Facts
 from cdc_relay.sources.guard import (
-    Guard,
     Problem,
     Seen,
-    Server,
     find_notices,
     find_problem,
     refuse_gap,
@@ -37,9 +36,10 @@ class SlotGuard:
         """Before the slot is opened: another process may still read it. None also for a gap that will be accepted."""
         require_guard_table(line)
         guard = self._table.read(line)
-        if guard is None:
-            return None
-        problem = find_problem(guard, facts, self._table.read_server(line), self._wanted)
+        server = self._table.read_server(line)
+        problem = None if guard is None else find_problem(guard, facts, server, self._wanted)
+        if problem is None:
+            self._disarm()
         return None if problem is None or (self._accept_gap and problem.can_be_accepted) else problem
 
     def take_over(self, line: Line, facts: Facts) -> int:
@@ -49,13 +49,14 @@ class SlotGuard:
         guard, server = self._table.read(line), self._table.read_server(line)
         if guard is None:
             self._table.begin(line, seen, ceiling_lsn=confirmed_lsn)
+            log.info("guard", text=f"begins at {format_lsn(confirmed_lsn)}: what happened before is not known")
             return confirmed_lsn
-        problem = find_problem(guard, facts, server, self._wanted, is_ours=True)
+        problem = find_problem(guard, facts, server, self._wanted)
         if problem is not None:
             self._accept(line, problem, seen, confirmed_lsn)
             return confirmed_lsn
-        self._say_notices(guard, facts, server)
-        self._accept_gap = False
+        for notice in find_notices(guard, facts, server):
+            log.info("guard", text=notice)
         self._table.follow(line, seen, confirmed_lsn=confirmed_lsn)
         return max(guard.ceiling_lsn, confirmed_lsn)
 
@@ -71,8 +72,8 @@ class SlotGuard:
         self._accept_gap = False
         log.warning("gap_accepted", problem=said, replay=problem.gap.replay)
 
-    def _say_notices(self, guard: Guard, facts: Facts, server: Server) -> None:
+    def _disarm(self) -> None:
+        """A process that stands by for days must not accept what happens meanwhile."""
         if self._accept_gap:
             log.info("guard", text="there is no gap to accept: leave --accept-gap out next time")
-        for notice in find_notices(guard, facts, server):
-            log.info("guard", text=notice)
+        self._accept_gap = False

@@ -6,7 +6,7 @@ Owns the catalog connection. Every call may block within limits; nothing here to
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -20,6 +20,7 @@ from cdc_relay.sources.guard_table import explain_guard
 from cdc_relay.sources.knock import CANNOT_CONNECT_NOW, Place, knock
 from cdc_relay.sources.line import Line
 from cdc_relay.sources.preflight import Finding, Wanted, find_problems, names_us_as_standby, refuse, standby_finding
+from cdc_relay.sources.remedy import Way
 from cdc_relay.sources.slot import SlotStream, start_stream
 from cdc_relay.sources.slot_guard import SlotGuard
 from cdc_relay.sources.unfinished_backfill import refuse_unfinished_backfill
@@ -72,6 +73,7 @@ class SlotSource:
         self._wal_sender_timeout_seconds = wal_sender_timeout_seconds
         self._line: Line | None = None
         self._place: Place | None = None  # where the catalog connection went last
+        self._stream_place: Place | None = None
         self._backend_pid = 0
         self._seen: _Sighting | None = None
         self.server_is_leaving = False  # written by the helper thread, read by the loop
@@ -96,6 +98,7 @@ class SlotSource:
         )
         self._backend_pid = stream.backend_pid
         try:
+            self._stream_place = stream.place
             self._require_one_server(stream.place)
             self.check()
         except BaseException:
@@ -119,6 +122,7 @@ class SlotSource:
     def take_over(self) -> Standing:
         """The stream is open and nothing has been confirmed on it: where it begins, and how far it may be confirmed."""
         facts = self._look_again()
+        self._require_one_server(self._stream_place)
         ceiling_lsn = self._ask(lambda line: self._guard.take_over(line, facts))
         return Standing(0 if facts.slot is None else facts.slot.confirmed_lsn, facts.wal_lsn, ceiling_lsn)
 
@@ -196,7 +200,13 @@ class SlotSource:
         rest = find_problems(facts, self._wanted, with_slot=problem.can_be_accepted)
         return iter([*rest, problem.finding])  # last: it ends with the start
 
-    def _require_one_server(self, place: Place) -> None:
+    def _foresee_remedy(self, facts: Facts) -> str:
+        """What the next start would say; a guard that cannot be asked now hides nothing."""
+        with suppress(AwayError):
+            return "; then ".join(_as_one(list(self._find_problems(facts)))) or _CHANGED_REMEDY
+        return _CHANGED_REMEDY
+
+    def _require_one_server(self, place: Place | None) -> None:
         """A DSN may name several: what we check must be what we read."""
         if place != self._place:
             raise AwayError("the stream and the catalog reached different servers of source.dsn")
@@ -218,10 +228,16 @@ class SlotSource:
     def _compare(self, facts: Facts) -> None:
         now = _Sighting(facts.fingerprint, facts.wal_lsn, time.time())
         if self._seen is not None and self._seen.fingerprint != now.fingerprint:
-            problem = self._ask(lambda line: self._guard.look(line, facts))
             raise RefusedError(
                 f"publication {self._wanted.publication} changed while the relay was reading: rows committed between"
                 f" {self._seen} and {now} may be missing from the stream; nothing more was confirmed",
-                remedy=_CHANGED_REMEDY if problem is None else problem.finding.remedy,
+                remedy=self._foresee_remedy(facts),
             )
         self._seen = now
+
+
+def _as_one(findings: Sequence[Finding]) -> Iterator[str]:
+    """What to paste, and the last one's remedy, which ends with the start, as it is."""
+    for finding in findings[:-1]:
+        yield from (str(step) for step in finding.steps if step.way is not Way.WORDS)
+    yield from (finding.remedy for finding in findings[-1:])

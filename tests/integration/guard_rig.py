@@ -9,7 +9,7 @@ from cdc_relay.sources.slot import start_stream
 from tests.fixtures.fix_relay import Pipeline
 from tests.fixtures.process import wait_until
 
-__all__ = ["FAULTS", "ceiling", "drop_slot", "has_guard", "recreate", "relay_role", "wait_until_arrived"]
+__all__ = ["FAULTS", "advance", "ceiling", "drop_slot", "has_guard", "recreate", "relay_role", "wait_until_arrived"]
 
 
 def event_ids(pipeline: Pipeline) -> set[str]:
@@ -101,11 +101,17 @@ def swap_publication(pipeline: Pipeline) -> str:
     return lost
 
 
+def drop_publication(pipeline: Pipeline) -> str:
+    pipeline.database.execute(f"DROP PUBLICATION {pipeline.publication}")
+    return pipeline.insert()
+
+
 # what is done to the slot, giving the id of an event that it does not have; and what the guard says of it
 FAULTS: dict[str, tuple[Callable[[Pipeline], str], str]] = {
     "dropped": (lose, "replication slot {slot} is gone"),
     "recreated": (recreate, "it was advanced, or dropped and made again"),
     "advanced": (advance, "it was advanced, or dropped and made again"),
     "confirmed beyond the WAL": (confirm_the_future, "beyond the end of the server's WAL"),
+    "publication dropped": (drop_publication, "there is no publication {publication}"),
     "publication changed": (swap_publication, "publication {publication} is not as it was when it was last seen"),
 }

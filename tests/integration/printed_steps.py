@@ -26,7 +26,8 @@ def last_words(relay: RelayProcess) -> str:
 
 
 def printed_steps(said: str) -> list[str]:
-    [remedy, *_] = said.partition("what to do: ")[2].splitlines()
+    """Of the last finding: what it builds on is said first, and is in its steps too."""
+    [remedy, *_] = said.rpartition("what to do: ")[2].splitlines()
     return remedy.split("; then ")
 
 

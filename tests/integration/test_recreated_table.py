@@ -91,7 +91,7 @@ def test_a_table_that_is_gone_is_refused_until_it_is_there_again(pipeline: Pipel
     assert f"publication {pipeline.publication} changed while the relay was reading" in said
     assert "there is no table public.outbox\n  what to do: create it" in last_words(relay.start())
     pipeline.database.execute(SAME)
-    start_as_printed(pipeline, said, tmp_path)
+    start_as_printed(pipeline, last_words(relay.start()), tmp_path)
     insert(pipeline, AFTER)
     wait_until_arrived(pipeline, BEFORE, AFTER)
 

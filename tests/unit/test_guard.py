@@ -64,8 +64,8 @@ def test_a_slot_at_the_ceiling_is_as_it_was_left() -> None:
             ["SELECT pg_drop_replication_slot('orders')", "cdc-relay setup -c FILE"],
         ),
         (
-            replace(SLOT, confirmed_lsn=0x901),
-            "beyond the end of the server's WAL (0/900)",
+            replace(SLOT, confirmed_lsn=0x951),
+            "beyond the end of the server's WAL (0/950)",
             ["SELECT pg_drop_replication_slot('orders')", "cdc-relay setup -c FILE"],
         ),
         (replace(SLOT, confirmed_lsn=0x501), "confirmed no more than 0/500: it was advanced", []),
@@ -96,11 +96,11 @@ def test_another_server_is_refused_and_its_gap_is_told_by_time() -> None:
     assert problem.can_be_accepted
 
 
-def test_a_position_of_another_reader_may_be_newer_than_our_look_at_the_wal() -> None:
-    read_by_another = replace(SLOT, confirmed_lsn=0x901, active_pid=4711)
-    guard = replace(GUARD, ceiling_lsn=0x901)
-    assert find_problem(guard, replace(FACTS, slot=read_by_another), SERVER, WANTED) is None
-    assert find_problem(guard, replace(FACTS, slot=read_by_another), SERVER, WANTED, is_ours=True) is not None
+def test_a_reader_that_confirms_and_leaves_between_two_looks_is_no_gap() -> None:
+    """In a rolling update: the facts have the WAL's end from before the slot was read, the server's mark from after."""
+    left_just_now = replace(SLOT, confirmed_lsn=FACTS.wal_lsn + 1)
+    guard = replace(GUARD, ceiling_lsn=FACTS.wal_lsn + 1)
+    assert find_problem(guard, replace(FACTS, slot=left_just_now), SERVER, WANTED) is None
 
 
 @pytest.mark.parametrize(
@@ -109,6 +109,7 @@ def test_a_position_of_another_reader_may_be_newer_than_our_look_at_the_wal() ->
         replace(FACTS, publication=PublicationFacts(oid="2", all_tables=False, insert=True, via_root=True)),
         replace(FACTS, tables={("public", "outbox"): replace(TABLE, member="table 8")}),
         replace(FACTS, tables={}),
+        replace(FACTS, publication=None),
         replace(FACTS, tables={("public", "outbox"): replace(TABLE, row_filter="(id > 3)")}),
         replace(FACTS, tables={("public", "outbox"): replace(TABLE, column_list=("id",))}),
     ],
@@ -118,6 +119,22 @@ def test_a_publication_that_changed_is_refused(changed: Facts) -> None:
     assert problem is not None
     assert "last seen, at LSN 0/480 (2026-01-01 12:30:00 UTC)" in problem.finding.problem
     assert problem.can_be_accepted
+
+
+def test_before_18_a_slot_that_outlived_its_publication_is_made_anew() -> None:
+    anew = PublicationFacts(oid="2", all_tables=False, insert=True, via_root=True)
+    problem = find_problem(GUARD, replace(FACTS, publication=anew, server_version=160000), SERVER, WANTED)
+    assert problem is not None
+    assert problem.finding.remedy.startswith("SELECT pg_drop_replication_slot('orders'); then cdc-relay setup")
+
+
+def test_messages_are_in_no_table_to_be_replayed() -> None:
+    prefix = replace(OUTBOX, schema="", name="", label="message outbox", message_prefix="outbox")
+    alone = find_problem(GUARD, replace(FACTS, slot=None), SERVER, replace(WANTED, outboxes=(prefix,)))
+    both = find_problem(GUARD, replace(FACTS, slot=None), SERVER, replace(WANTED, outboxes=(OUTBOX, prefix)))
+    assert alone is not None and both is not None
+    assert "replay" not in alone.finding.remedy and "ask the producers" in alone.finding.remedy
+    assert BY_NUMBER in both.finding.remedy and "ask the producers" in both.finding.remedy
 
 
 def test_another_publication_of_the_file_is_a_change_too() -> None:
@@ -149,6 +166,7 @@ def test_another_timeline_with_the_slot_present_is_normal_and_said() -> None:
 def test_a_synchronized_slot_may_be_ahead_of_the_guard_after_a_failover_and_only_then() -> None:
     facts = replace(FACTS, slot=replace(SLOT, confirmed_lsn=0x501, synced=True))
     assert find_problem(GUARD, facts, replace(SERVER, timeline=2), WANTED) is None
+    assert "the synchronized slot is at 0/501" in list(find_notices(GUARD, facts, replace(SERVER, timeline=2)))[1]
     assert find_problem(GUARD, facts, SERVER, WANTED) is not None
     by_hand = replace(FACTS, slot=replace(SLOT, confirmed_lsn=0x501))
     assert find_problem(GUARD, by_hand, replace(SERVER, timeline=2), WANTED) is not None
