@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from cdc_relay.admin import teardown_facts
 from cdc_relay.cli import output
 from cdc_relay.errors import ConfigError
 from tests.fixtures.fix_postgres import Database
@@ -187,3 +188,15 @@ def test_on_a_terminal_it_asks(ground: Ground, monkeypatch: pytest.MonkeyPatch, 
     assert f"take down slot {ground.slot} and what belongs to it, as shown? [y/N]" in result.stderr
     assert result.exit_code == exit_code
     assert (ground.left() == NOTHING) == (answer == "y\n")
+
+
+def test_a_backlog_that_takes_too_long_to_count_does_not_keep_the_slot(
+    ground: Ground, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server itself ends the count: a client that only stopped waiting would leave the slot active."""
+    monkeypatch.setattr(teardown_facts, "_PEEK_SECONDS", 0.005)
+    ground.database.execute(
+        "INSERT INTO outbox SELECT gen_random_uuid(), 'order', '1', 'created', '{}' FROM generate_series(1, 20000)"
+    )
+    assert "events in them could not be counted" in ground.ok("--yes", "--lot")
+    assert ground.left() == NOTHING
