@@ -11,7 +11,7 @@ from contextlib import closing, contextmanager
 from functools import partial
 
 from cdc_relay.config import RelayConfig
-from cdc_relay.errors import RefusedError
+from cdc_relay.errors import RefusedError, RelayError
 from cdc_relay.protocol.lsn import format_lsn, parse_lsn
 from cdc_relay.replay.journal import Counts, Journal, Kept
 from cdc_relay.replay.position import Position
@@ -22,7 +22,7 @@ from cdc_relay.replay.table_session import ShortTransactions, Snapshot
 from cdc_relay.republish import Progress, Republication, Result
 from cdc_relay.routing.outbox import Outbox
 from cdc_relay.sources.catalog import read_facts
-from cdc_relay.sources.exported_slot import ExportedSlot, drop_slot, export_slot
+from cdc_relay.sources.exported_slot import ExportedSlot, drop_slot, export_slot, made_no_slot
 from cdc_relay.sources.guard import see_publication
 from cdc_relay.sources.guard_table import GuardTable
 from cdc_relay.sources.line import Line
@@ -61,9 +61,10 @@ def _begin(config: RelayConfig, journal: Journal, line: Line, say: Callable[[str
     unfinished = journal.find_unfinished(_KIND)
     if unfinished is not None:
         say(f"backfill {unfinished.id} was not finished: it begins again")
-        _undo(unfinished, line, slot, say)
-        journal.note_slot(unfinished.id, None)
-        return journal.resume(unfinished.id)
+        kept = journal.resume(unfinished.id)  # first: from here on whoever had it before writes nothing more
+        _undo(kept, line, slot, say)
+        journal.note_slot(kept, None)
+        return kept
     if rows := line.query(_SLOT_LSN, [slot]):
         raise RefusedError(
             f"slot {slot} is there already, confirmed up to {rows[0][0]}, and no unfinished backfill made it: what was"
@@ -82,9 +83,14 @@ def _undo(unfinished: Kept, line: Line, slot: str, say: Callable[[str], None]) -
 
 @contextmanager
 def _export(config: RelayConfig, journal: Journal, line: Line, kept: Kept) -> Iterator[ExportedSlot]:
-    exported = export_slot(replication_conninfo_of(config), config.source.slot, control=line)
+    try:
+        exported = export_slot(replication_conninfo_of(config), config.source.slot, control=line)
+    except RelayError as exc:
+        if made_no_slot(exc):
+            journal.abandon(kept)  # or a slot that somebody else makes later would count as ours
+        raise
     with closing(exported):
-        journal.note_slot(kept.id, exported.lsn)
+        journal.note_slot(kept, exported.lsn)
         _begin_guard(line, wanted_of(config), exported.lsn)
         yield exported
 

@@ -160,10 +160,10 @@ class Republication:
 
     def _conclude(self, engine: Engine, *, is_finished: bool) -> None:
         if is_finished:
-            self._persist(partial(self._journal.finish, self._kept.id, self._counts))
+            self._persist(partial(self._journal.finish, self._kept, self._counts))
             return
         left = engine.batches.window.record_count
-        self._persist(partial(self._journal.store, self._kept.id, engine.batches.position, self._counts))
+        self._persist(partial(self._journal.store, self._kept, engine.batches.position, self._counts))
         if left:
             raise DrainError(
                 f"stopped with {left} records unsettled: they will be published again when the run is resumed",
@@ -214,7 +214,7 @@ class Republication:
         )
 
     def _store(self, position: Position, counts: Counts) -> Future[None]:
-        return self._helper.submit(partial(self._journal.store, self._kept.id, position, self._counts.plus(counts)))
+        return self._helper.submit(partial(self._journal.store, self._kept, position, self._counts.plus(counts)))
 
     def _observe(self, engine: Engine) -> None:
         counts = self._counts.plus(engine.counts)

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import shlex
-
-from psycopg.conninfo import make_conninfo
-
+from cdc_relay.admin.psql_line import psql
 from cdc_relay.sources.line import Line
 
 __all__ = ["failover_command", "find_failover_hint"]
@@ -14,16 +11,16 @@ __all__ = ["failover_command", "find_failover_hint"]
 _IS_OFF = "SELECT 1 FROM pg_replication_slots s WHERE slot_name = $1 AND to_jsonb(s) ->> 'failover' = 'false'"
 
 
-def find_failover_hint(line: Line, slot: str) -> str | None:
+def find_failover_hint(line: Line, conninfo: str, slot: str) -> str | None:
+    """`conninfo` is that of the line."""
     if not line.query(_IS_OFF, [slot]):
         return None
     return (
         f"slot {slot} was made without failover: a standby that is promoted will not have it (docs/failover.md)."
-        f" To change that, stop the relay and run: {failover_command(line.place.database, slot)}"
+        f" To change that, stop the relay and run: {failover_command(conninfo, slot)}"
     )
 
 
-def failover_command(database: str, slot: str) -> str:
+def failover_command(dsn: str, slot: str) -> str:
     """For a shell. SQL cannot do it: only the replication protocol knows the command."""
-    conninfo = make_conninfo("", dbname=database, replication="database")
-    return f"psql {shlex.quote(conninfo)} -c 'ALTER_REPLICATION_SLOT {slot} (FAILOVER)'"
+    return psql(dsn, f"ALTER_REPLICATION_SLOT {slot} (FAILOVER true)", replication="database")

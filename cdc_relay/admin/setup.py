@@ -83,7 +83,7 @@ def set_up(
             return
         refuse(find_problems(_read(line, wanted), wanted))
         yield from _begin_guard(line, wanted)
-        if hint := find_failover_hint(line, wanted.slot):
+        if hint := find_failover_hint(line, conninfo, wanted.slot):
             yield Notice(Kind.HINT, hint)
     for warning in find_warnings(conninfo, plan, wanted):
         yield Notice(Kind.WARNING, warning)

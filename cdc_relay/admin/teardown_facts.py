@@ -25,6 +25,7 @@ __all__ = [
 
 LOT_TABLES = ("parked_records", "runs")  # the rest of the schema is about the slot, and goes with it
 PEEK_LIMIT = 100_000  # rows counted exactly; decoding a big backlog to its end could take minutes
+_PEEK_SECONDS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,17 +84,20 @@ SELECT slot_name FROM pg_replication_slots
  WHERE database = current_database() AND plugin = 'pgoutput' AND slot_name <> $1 ORDER BY 1
 """
 _SCHEMA = "SELECT pg_get_userbyid(nspowner) FROM pg_namespace WHERE nspname = 'cdc_relay'"
+# By name: what somebody else keeps in the schema is theirs, whatever columns it has.
 _TABLES = """
 SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-  JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'slot' AND NOT a.attisdropped
- WHERE n.nspname = 'cdc_relay' AND c.relkind = 'r' ORDER BY 1
+ WHERE n.nspname = 'cdc_relay' AND c.relkind = 'r'
+   AND c.relname IN ('guard', 'gaps', 'replays', 'parked_records', 'runs') ORDER BY 1
 """
 # Views first; all tables in one statement, whatever they reference among themselves.
 _DROPS = """
 SELECT 'DROP ' || CASE c.relkind WHEN 'v' THEN 'VIEW' ELSE 'TABLE' END || ' IF EXISTS '
        || string_agg('cdc_relay.' || quote_ident(c.relname), ', ' ORDER BY c.relname)
   FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
- WHERE n.nspname = 'cdc_relay' AND c.relkind IN ('v', 'r') GROUP BY c.relkind ORDER BY c.relkind DESC
+ WHERE n.nspname = 'cdc_relay' AND c.relkind IN ('v', 'r')
+   AND c.relname IN ('guard', 'gaps', 'replays', 'parked_records', 'runs', 'schema_version', 'dead_letters')
+ GROUP BY c.relkind ORDER BY c.relkind DESC
 """
 _WAITING = """
 SELECT count(*) FROM pg_logical_slot_peek_binary_changes($1, NULL, $3::int,
@@ -150,7 +154,11 @@ def count_waiting_rows(conninfo: str, wanted: Wanted) -> int | None:
     """
     try:
         with closing(Line.open(conninfo)) as line:
-            [(count,)] = line.query(_WAITING, [wanted.slot, wanted.publication, str(PEEK_LIMIT)])
+            # The server gives up before we do: a peek that goes on would keep the slot active.
+            line.query(f"SET statement_timeout = '{_PEEK_SECONDS}s'")
+            [(count,)] = line.query(
+                _WAITING, [wanted.slot, wanted.publication, str(PEEK_LIMIT)], timeout_seconds=_PEEK_SECONDS + 5
+            )
     except RelayError:
         return None
     return int(count or 0)

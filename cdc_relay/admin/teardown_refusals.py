@@ -2,40 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 
-from cdc_relay.errors import AwayError, RefusedError, RelayError, SourceError
+from cdc_relay.admin.translation import NO_RIGHT, translated
+from cdc_relay.errors import AwayError, RefusedError, RelayError
 from cdc_relay.sources.line import QueryError
 
 __all__ = ["explained"]
 
-_NO_RIGHT, _IN_USE, _NEEDED_BY_OTHERS = "42501", "55006", "2BP01"
-_GOING_AWAY = ("57P", "08")  # classes: the server shuts down or ends the session; connection exceptions
+_IN_USE, _NEEDED_BY_OTHERS = "55006", "2BP01"
 _TOOK_TOO_LONG = ("57014", "55P03", "40P01")  # statement timeout, lock timeout, deadlock
 _REPEAT = "run teardown again: it takes down what is left"
 _REMEDIES = {
     _IN_USE: f"stop every cdc-relay of this slot (SIGTERM), then {_REPEAT}",
-    _NEEDED_BY_OTHERS: "somebody built upon the schema: see \\d+ cdc_relay.*, drop that first, or all at once with"
+    _NEEDED_BY_OTHERS: "somebody built upon the schema, or keeps a table in it: see \\d+ cdc_relay.*; move that"
+    " elsewhere (ALTER TABLE cdc_relay.NAME SET SCHEMA public) or drop it; or drop all at once:"
     f" DROP SCHEMA cdc_relay CASCADE; then {_REPEAT}",
 }
 
 
-@contextmanager
-def explained(step: str, *, needs: str) -> Iterator[None]:
+def explained(step: str, *, needs: str) -> AbstractContextManager[None]:
     """Failures of one step as our own errors; `needs` is what helps where the role may not."""
-    try:
-        yield
-    except SourceError as exc:
-        raise _explain(exc, step, needs) from exc
+    return translated(step, repeat=_REPEAT, refuse=lambda exc: _refuse(exc, step, needs))
 
 
-def _explain(exc: SourceError, step: str, needs: str) -> RelayError:
-    if not isinstance(exc, QueryError) or exc.sqlstate.startswith(_GOING_AWAY):
-        return AwayError(f"{step}: {exc.message}", remedy=_REPEAT)
+def _refuse(exc: QueryError, step: str, needs: str) -> RelayError:
     if exc.sqlstate in _TOOK_TOO_LONG:
         return AwayError(f"{step}: {exc.message}", remedy=f"see pg_stat_activity for who holds locks; {_REPEAT}")
-    if exc.sqlstate == _NO_RIGHT:
+    if exc.sqlstate == NO_RIGHT:
         return RefusedError(f"{step}: {exc.message}; nothing was changed", remedy=needs)
     remedy = _REMEDIES.get(exc.sqlstate, f"see Postgres' own message; {_REPEAT}")
     return RefusedError(f"{step}: {exc.message}; nothing was changed", remedy=remedy)

@@ -22,12 +22,18 @@ def config_group() -> None:
 @config_group.command("show")
 @config_option
 def show_command(config_path: Path) -> None:
-    """Print the effective configuration as YAML: defaults filled in, secrets hidden."""
+    """Print the effective configuration as YAML: defaults filled in, secrets hidden.
+
+    Example: cdc-relay config show -c relay.yaml
+    """
     shown = hide(load(config_path))
     click.echo(yaml.safe_dump(shown, sort_keys=False, allow_unicode=True, width=120), nl=False)
 
 
 @config_group.command("schema")
 def schema_command() -> None:
-    """Print the JSON Schema of the configuration file, for editors."""
+    """Print the JSON Schema of the configuration file, for editors.
+
+    Example: cdc-relay config schema > cdc-relay.schema.json
+    """
     click.echo(json.dumps(json_schema(), indent=2, ensure_ascii=False))

@@ -28,6 +28,8 @@ def demo_command(events: int | None, as_json: bool, rate: int | None) -> None:
 
     Needs no server and leaves nothing behind. Ctrl-C stops it cleanly. Exits with 1 if any committed event is missing
     or anything else arrived, or if it was stopped before the N events of --events.
+
+    Example: cdc-relay demo --events 1000
     """
     outcome = run_demo(DemoOptions(event_count=events, rate=rate), choose_display(is_quiet=as_json))
     _print(outcome, as_json=as_json)

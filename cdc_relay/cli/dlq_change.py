@@ -37,6 +37,8 @@ def retry_command(config_path: Path, names: tuple[str, ...], take_all: bool, yes
     ID is a record's number in the lot, or the event id where only one record has it. --all takes every dead record,
     and every one that waits for its next try; filters narrow that down. Exits with 3 if a record was refused; the
     others are done.
+
+    Example: cdc-relay dlq retry -c relay.yaml --all --topic orders.events.v1
     """
     _change(config_path, Deed.RETRY, names, take_all=take_all, yes=yes)
 
@@ -53,6 +55,8 @@ def discard_command(config_path: Path, names: tuple[str, ...], reason: str, take
 
     --all takes every dead record; filters narrow that down, or widen it with --status. Exits with 3 if a record was
     refused; the others are done.
+
+    Example: cdc-relay dlq discard -c relay.yaml 42 --reason "sent by hand"
     """
     if not reason.strip():
         raise click.BadParameter("say why", param_hint="--reason")
@@ -64,7 +68,10 @@ def discard_command(config_path: Path, names: tuple[str, ...], reason: str, take
 @click.argument("names", metavar="ID...", nargs=-1, type=TEXT, required=True)
 @yes_option
 def cancel_command(config_path: Path, names: tuple[str, ...], yes: bool) -> None:
-    """Cancel scheduled records: they are never published. Exits with 3 if a record was refused; the others are done."""
+    """Cancel scheduled records: they are never published. Exits with 3 if a record was refused; the others are done.
+
+    Example: cdc-relay dlq cancel -c relay.yaml 42
+    """
     with open_desk(config_path) as desk:
         _carry_out(desk, Deed.CANCEL, *_find_all(desk, names), is_bulk=len(names) > 1, yes=yes)
 

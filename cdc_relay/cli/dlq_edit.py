@@ -44,6 +44,8 @@ def edit_command(
     ID is its number in the lot, or the event id where only one record has it. What was there before is kept with the
     record, with the time and the database role. The status stays as it is: retry it then, or say --retry. Exits with
     2 if the document makes no sense, with 3 if the record must not be changed now; nothing is changed then.
+
+    Example: cdc-relay dlq edit -c relay.yaml 42 --retry
     """
     with open_desk(config_path) as desk:
         row = read(desk, find(desk, name))

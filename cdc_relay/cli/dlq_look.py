@@ -32,6 +32,8 @@ def list_command(config_path: Path, all_slots: bool, limit: int, as_json: bool) 
     """List parked records, newest first, without their payloads.
 
     Without --status those that are not done with: retrying, behind, scheduled and dead. All filters must hold.
+
+    Example: cdc-relay dlq list -c relay.yaml --status dead --since 2h
     """
     filters = given_filters()
     with open_desk(config_path) as desk:
@@ -55,6 +57,8 @@ def show_command(config_path: Path, name: str, full: bool, as_json: bool) -> Non
     """Show everything about one record: position, error with its remedy, headers, payload, edits.
 
     ID is its number in the lot, or the event id where only one record has it.
+
+    Example: cdc-relay dlq show -c relay.yaml 42
     """
     with open_desk(config_path) as desk:
         row = read(desk, find(desk, name))
@@ -69,7 +73,10 @@ def show_command(config_path: Path, name: str, full: bool, as_json: bool) -> Non
 @all_slots_option
 @json_option
 def stats_command(config_path: Path, all_slots: bool, as_json: bool) -> None:
-    """Count the records by status, topic and error class, with the age of the oldest."""
+    """Count the records by status, topic and error class, with the age of the oldest.
+
+    Example: cdc-relay dlq stats -c relay.yaml
+    """
     with open_desk(config_path) as desk:
         found = figures(desk, all_slots=all_slots)
     if as_json:

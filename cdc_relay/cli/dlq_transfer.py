@@ -30,6 +30,8 @@ def export_command(config_path: Path) -> None:
 
     Without --status those that are not done with; --status all for every record. Bytes that are not text are written
     as {"base64": ...}.
+
+    Example: cdc-relay dlq export -c relay.yaml > parked.jsonl
     """
     filters = given_filters()
     with open_desk(config_path) as desk:
@@ -47,6 +49,8 @@ def import_command(config_path: Path, source: IO[bytes], retry: bool, yes: bool)
 
     A record that the lot has already (the same outbox, commit position, place in the transaction and commit time) is
     skipped and counted. All of them come in, or none.
+
+    Example: cdc-relay dlq import -c relay.yaml parked.jsonl --retry
     """
     with _seekable(source) as lines:
         count = sum(1 for _ in _rows(lines))  # every line is checked before anybody is asked

@@ -38,7 +38,7 @@ _REORDERS = (
 @click.option("--where", metavar="SQL", type=TEXT, help="Rows for which this condition of your own holds.")
 @click.option("--rate", metavar="N", type=click.IntRange(1), help="At most N rows a second.")
 @click.option("--dry-run", is_flag=True, help="Show what would become of the rows; publish nothing.")
-@click.option("--resume", is_flag=True, help="Go on with the newest run that was not finished.")
+@click.option("--resume", is_flag=True, help="Go on with the newest run that was not finished and nobody works on.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.option("--json", "as_json", is_flag=True, help="The summary as JSON on stdout, for programs.")
 def replay_command(

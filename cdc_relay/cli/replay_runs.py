@@ -94,7 +94,7 @@ def _run(
             return republication.run()
         except (ConfigError, RefusedError) as exc:
             if isinstance(exc, ConfigError) or not (republication.has_begun or kept.attempt > 1):
-                journal.abandon(kept.id)  # there is nothing to go on with
+                journal.abandon(kept)  # there is nothing to go on with
             raise
         except DrainError as exc:
             raise DrainError(exc.message, remedy=f"nothing is lost; {_GO_ON}") from exc
@@ -133,7 +133,7 @@ def _report_missing(ids: list[str]) -> None:
 
 
 def _hint(unfinished: Kept | None) -> None:
-    if unfinished is not None:
+    if unfinished is not None and not unfinished.is_busy:
         click.echo(
             f"hint: run {unfinished.id} of {unfinished.began_at} was not finished; --resume would go on with it",
             err=True,

@@ -34,6 +34,8 @@ def route_command(
     Exactly one of --row, --id and --last. --id and --last read the table as the role of source.dsn, which needs SELECT
     on it. Exits with 0 also for a row that would be parked or dropped, with 2 if --row or the file makes no sense, with
     3 if there is no such row or Postgres gives none.
+
+    Example: cdc-relay route -c relay.yaml --last 5
     """
     if sum(given is not None for given in (row, event_id, last_count)) != 1:
         raise click.UsageError("give exactly one of --row, --id and --last")

@@ -42,6 +42,8 @@ def run_command(config_path: Path, no_wait: bool, accept_gap: bool, log_format: 
 
     SIGTERM or Ctrl-C drains and exits with 0 (1 if delivery.drain was too short); a second one exits at once with 1.
     Nothing is lost either way.
+
+    Example: cdc-relay run -c relay.yaml --log-level warning
     """
     configure_logs(log_format or ("console" if sys.stderr.isatty() else "json"), log_level)
     loaded = load(config_path)

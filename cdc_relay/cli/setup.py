@@ -29,6 +29,11 @@ def setup_command(config_path: Path, print_only: bool, backfill: bool, rate: int
     --backfill makes the slot and publishes every row that was committed before it: without a failure each row once,
     and none twice with what `run` streams later. Records have the header cdc-relay-backfill. If it is stopped or dies,
     `run` refuses, and --backfill begins again with a new slot (docs/replay.md).
+
+    \b
+      cdc-relay setup -c relay.yaml
+      cdc-relay setup -c relay.yaml --print > setup.sql
+      cdc-relay setup -c relay.yaml --backfill --rate 500
     """
     if (backfill and print_only) or (rate is not None and not backfill):
         raise click.UsageError("--backfill publishes, so it has no --print; --rate is for --backfill")

@@ -35,6 +35,8 @@ def plan_command(config_path: Path, as_json: bool) -> None:
     Exits with 0 when every topic is as wanted, and with 3 when one differs, also where `apply` cannot help. The brokers
     are asked to check each step, so that a refusal is known before. With --json nothing is on stdout unless the
     cluster was read.
+
+    Example: cdc-relay topics plan -c relay.yaml
     """
     cluster, plan = _look(config_path)
     objections = find_objections(cluster, plan)
@@ -55,6 +57,8 @@ def apply_command(config_path: Path, yes: bool) -> None:
     Nothing is taken away: fewer partitions and another replication factor are said, not attempted, and properties that
     the file does not name stay as they are. Exits with 3 if a topic still differs afterwards; the others are done. It
     can be repeated.
+
+    Example: cdc-relay topics apply -c relay.yaml --yes
     """
     cluster, plan = _look(config_path)
     _print(plan, {})

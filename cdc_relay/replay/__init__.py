@@ -15,5 +15,6 @@ side_lot       the lot as a run may use it: it parks, and takes nothing out
 pace           so many rows a second
 engine         the loop
 journal        cdc_relay.replays
+journal_line   its connection, and the locks that say whose a run is
 preview        what a run would do
 """

@@ -13,7 +13,7 @@ __all__ = ["Cursor", "Fetched", "open_cursor"]
 
 Fetched = tuple[int, TableRow]  # the row, and its number among the ids
 
-_FIRST_ROWS, _MOST_ROWS = 16, 100  # the next ones may be a thousand times larger than those before
+_FIRST_ROWS, _MOST_ROWS = 1, 100  # the next ones may be a thousand times larger than those before
 _FETCH_BYTES = 1 << 20
 _ANSWER_SECONDS = 600.0  # the server's own limit speaks first
 

@@ -1,40 +1,33 @@
 """cdc_relay.replays: what each run was asked for, how far it is, and what came of it. Calls block within limits.
 
-A run belongs to one process at a time: a lock of this connection says so, and goes with it.
+A run belongs to one process at a time: a lock says so. A process that lost it and comes back late writes nothing over
+what another one did meanwhile: each write names the attempt that it belongs to.
 """
 
 from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from cdc_relay.errors import AwayError, RefusedError, RelayError, SourceError
+from cdc_relay.errors import RefusedError
 from cdc_relay.protocol.lsn import format_lsn, parse_lsn
+from cdc_relay.replay.journal_line import JournalLine, holder_condition
 from cdc_relay.replay.position import Position
 from cdc_relay.replay.selection import Selection
-from cdc_relay.sources.line import Line, QueryError, Rows
-from cdc_relay.sources.printed_rows import quote_name
-from cdc_relay.sources.schema import grants
+from cdc_relay.sources.line import Rows
 
 __all__ = ["Counts", "Journal", "Kept", "new_run_id"]
 
-_NO_RIGHT, _LOCKED, _NO_TABLE = "42501", "55P03", ("42P01", "3F000")
 _FIELDS = (
     "id, attempt, selection::text, position::text, read_count, published_count, parked_count, dropped_count,"
     " slot_lsn::text, began_at::text"
 )
-_SETTINGS = {
-    "statement_timeout": "10s",
-    "lock_timeout": "5s",
-    "idle_session_timeout": "0",  # the lock must not go while nothing is to be stored
-    "synchronous_commit": "on",
-}
-_LOCK = "SELECT pg_advisory_lock(hashtextextended('cdc_relay.replays ' || $1, 0))"  # waits for lock_timeout
+_HOLDER = holder_condition("'run ' || id")
+_IS_BUSY = f"EXISTS (SELECT FROM pg_locks l WHERE {_HOLDER})"
+_OWN_ATTEMPT = "WHERE id = $1 AND attempt = $2::int"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,20 +57,19 @@ class Kept:
     counts: Counts
     slot_lsn: int  # 0: no slot was made
     began_at: str
+    is_busy: bool = False  # another process works on it
 
 
 class Journal:
     def __init__(self, conninfo: str, *, slot: str) -> None:
-        self._conninfo = conninfo
+        self._line = JournalLine(conninfo)
         self._slot = slot
-        self._line: Line | None = None
-        self._held: list[str] = []  # what nobody else may work on
 
     def find_unfinished(self, kind: str) -> Kept | None:
-        """The newest."""
+        """The newest that nobody works on; where there is none, the newest."""
         rows = self._ask(
-            f"SELECT {_FIELDS} FROM cdc_relay.replays WHERE slot = $1 AND kind = $2 AND state = 'running'"
-            " ORDER BY began_at DESC, id DESC LIMIT 1",
+            f"SELECT {_FIELDS}, {_IS_BUSY} AS is_busy FROM cdc_relay.replays"
+            " WHERE slot = $1 AND kind = $2 AND state = 'running' ORDER BY is_busy, began_at DESC, id DESC LIMIT 1",
             self._slot,
             kind,
         )
@@ -85,8 +77,7 @@ class Journal:
 
     def hold(self, what: str) -> None:
         """One process at a time. RefusedError while another one has it."""
-        self._take_lock(self._connected(), what)
-        self._held.append(what)
+        self._line.hold(what)
 
     def begin(self, kind: str, selection: Selection, **more: str | None) -> Kept:
         """`more` is kept with the selection."""
@@ -114,98 +105,69 @@ class Journal:
             raise RefusedError(f"run {run} is finished", remedy="nothing has to be done")
         return _kept(rows[0])
 
-    def store(self, run: str, position: Position, counts: Counts) -> None:
-        self._update(run, "position = $6::jsonb", counts, json.dumps(position.as_json()))
+    def store(self, kept: Kept, position: Position, counts: Counts) -> None:
+        self._update(kept, "position = $7::jsonb", counts, json.dumps(position.as_json()))
 
-    def finish(self, run: str, counts: Counts) -> None:
-        self._update(run, "position = NULL, state = 'finished', ended_at = now()", counts)
+    def finish(self, kept: Kept, counts: Counts) -> None:
+        """Once more, where the answer to the first time was lost, is no harm."""
+        self._update(kept, "position = NULL, state = 'finished', ended_at = now()", counts, before="running,finished")
 
-    def abandon(self, run: str) -> None:
+    def abandon(self, kept: Kept) -> None:
         self._ask(
-            "UPDATE cdc_relay.replays SET state = 'abandoned', ended_at = now(), stored_at = now() WHERE id = $1", run
+            "UPDATE cdc_relay.replays SET state = 'abandoned', ended_at = now(), stored_at = now()"
+            f" {_OWN_ATTEMPT} AND state = 'running'",
+            kept.id,
+            str(kept.attempt),
         )
 
-    def note_slot(self, run: str, lsn: int | None) -> None:
+    def note_slot(self, kept: Kept, lsn: int | None) -> None:
         """Where the slot begins that this backfill made; None: it has none."""
-        printed = None if lsn is None else format_lsn(lsn)
-        self._ask("UPDATE cdc_relay.replays SET slot_lsn = $2::pg_lsn, stored_at = now() WHERE id = $1", run, printed)
+        rows = self._ask(
+            f"UPDATE cdc_relay.replays SET slot_lsn = $3::pg_lsn, stored_at = now() {_OWN_ATTEMPT}"
+            " AND state = 'running' RETURNING 1",
+            kept.id,
+            str(kept.attempt),
+            None if lsn is None else format_lsn(lsn),
+        )
+        _require_own(rows, kept)
 
     def close(self) -> None:
-        if self._line is not None:
-            self._line.close()
-            self._line = None
+        self._line.close()
 
     # -- inside
 
-    def _update(self, run: str, change: str, counts: Counts, *more: str) -> None:
+    def _update(self, kept: Kept, change: str, counts: Counts, *more: str, before: str = "running") -> None:
         figures = (str(each) for each in (counts.read, counts.published, counts.parked, counts.dropped))
-        self._ask(
-            f"UPDATE cdc_relay.replays SET {change}, read_count = $2::bigint, published_count = $3::bigint,"
-            " parked_count = $4::bigint, dropped_count = $5::bigint, stored_at = now() WHERE id = $1",
-            run,
+        rows = self._ask(
+            f"UPDATE cdc_relay.replays SET {change}, read_count = $3::bigint, published_count = $4::bigint,"
+            f" parked_count = $5::bigint, dropped_count = $6::bigint, stored_at = now() {_OWN_ATTEMPT}"
+            f" AND state = ANY ('{{{before}}}') RETURNING 1",
+            kept.id,
+            str(kept.attempt),
             *figures,
             *more,
         )
-
-    def _take_lock(self, line: Line, what: str) -> None:
-        try:
-            line.query(_LOCK, [what])
-        except SourceError as exc:
-            if not isinstance(exc, QueryError) or exc.sqlstate != _LOCKED:
-                raise _explain(exc, line.place.user) from exc
-            raise RefusedError(
-                f"{what} is being worked on by another process",
-                remedy="let it finish; or stop that process, and run this again then",
-            ) from exc
+        _require_own(rows, kept)
 
     def _ask(self, sql: str, *params: str | None) -> Rows:
-        line = self._connected()
-        with _translated(line, on_error=self.close):
-            return line.query(sql, params)
-
-    def _connected(self) -> Line:
-        if self._line is None:
-            line = Line.open(self._conninfo)
-            try:
-                with _translated(line):
-                    line.query("".join(f"SET {name} = '{value}';" for name, value in _SETTINGS.items()))
-                for what in self._held:
-                    self._take_lock(line, what)
-            except BaseException:
-                line.close()
-                raise
-            self._line = line
-        return self._line
+        return self._line.ask(sql, params)
 
 
 def new_run_id(kind: str) -> str:
     return f"{kind}-{datetime.now(UTC):%Y%m%dT%H%M%S}-{secrets.token_hex(3)}"
 
 
-@contextmanager
-def _translated(line: Line, *, on_error: Callable[[], None] | None = None) -> Iterator[None]:
-    user = line.place.user
-    try:
-        yield
-    except SourceError as exc:
-        if on_error is not None:
-            on_error()
-        raise _explain(exc, user) from exc
-
-
-def _explain(exc: SourceError, user: str) -> RelayError:
-    what = "cdc_relay.replays, which keeps how far a run is"
-    if not isinstance(exc, QueryError):
-        return AwayError(f"{what}: {exc.message}", remedy="check Postgres; it is tried again")
-    if exc.sqlstate in _NO_TABLE:
-        return RefusedError(f"{what}, is not there", remedy="make it: cdc-relay setup -c FILE")
-    if exc.sqlstate == _NO_RIGHT:
-        return RefusedError(f"{what}: {exc.message}", remedy=grants(quote_name(user)))
-    return AwayError(f"{what}: {exc.message}", remedy="see Postgres' own message; it is tried again")
+def _require_own(rows: Rows, kept: Kept) -> None:
+    if not rows:
+        raise RefusedError(
+            f"run {kept.id} was taken over or ended by somebody else, while this process had lost its connection",
+            remedy="nothing is lost; see SELECT id, state, attempt, stored_at FROM cdc_relay.replays"
+            f" WHERE id = '{kept.id}', and let that process finish, or go on with it where its state is running",
+        )
 
 
 def _kept(row: tuple[str | None, ...]) -> Kept:
-    run, attempt, selection, position, read, published, parked, dropped, lsn, began_at = row
+    run, attempt, selection, position, read, published, parked, dropped, lsn, began_at, *is_busy = row
     return Kept(
         id=run or "",
         attempt=int(attempt or 1),
@@ -214,4 +176,5 @@ def _kept(row: tuple[str | None, ...]) -> Kept:
         counts=Counts(*(int(each or 0) for each in (read, published, parked, dropped))),
         slot_lsn=parse_lsn(lsn) if lsn else 0,
         began_at=began_at or "",
+        is_busy=is_busy == ["t"],
     )

@@ -14,7 +14,14 @@ from cdc_relay.replay.page import Page, TableRow, parse_tid
 from cdc_relay.replay.position import Position
 from cdc_relay.replay.reader_refusals import explained
 from cdc_relay.replay.selection import Selection
-from cdc_relay.replay.statements import RANGE_BLOCKS, check_statement, ids_statement, scan_statement
+from cdc_relay.replay.statements import (
+    RANGE_BLOCKS,
+    cast_statement,
+    check_statement,
+    found_statement,
+    ids_statement,
+    scan_statement,
+)
 from cdc_relay.replay.table import Leaf, ReplayTable, read_leaves, read_table
 from cdc_relay.routing.outbox import Outbox
 from cdc_relay.sources.catalog import read_facts
@@ -66,6 +73,7 @@ class PageReader:
             with explained(outbox, self._selection):
                 table, leaves = self._table(place), self._leaves_of(place)
                 self._line.query_printed(check_statement(table, self._selection), timeout_seconds=60)
+                self._check_ids(table)
             count += sum(leaf.block_count for leaf in leaves)
         return count if self._selection.ids is None else len(self._selection.ids) * len(self._outboxes)
 
@@ -162,7 +170,25 @@ class PageReader:
         found = {number for number, _ in fetched}
         missing = [each for number, each in enumerate(wanted[:done], start=1) if number not in found]
         rows = _numbered([each for each in fetched if each[0] <= done], position)
+        missing = self._missing_anywhere(missing, position.outbox)
         return Page(table, position._replace(id_count=position.id_count + done), list(rows), missing)
+
+    def _check_ids(self, table: ReplayTable) -> None:
+        """Of every table before anything is published: the first ones would be, and then the run would end."""
+        ids = self._selection.ids or ()
+        for start in range(0, len(ids), _PAGE_IDS):
+            self._line.query_printed(cast_statement(table, ids[start : start + _PAGE_IDS]), timeout_seconds=60)
+
+    def _missing_anywhere(self, missing: list[str], place: int) -> list[str]:
+        """Known at the last outbox. The others are asked again: an earlier process may have read them."""
+        if place + 1 < len(self._outboxes):
+            return []
+        for earlier in range(place):
+            if missing:
+                statement = found_statement(self._table(earlier), self._selection, missing)
+                found = {int(number or 0) for (number,) in self._line.query(statement, timeout_seconds=60)}
+                missing = [each for number, each in enumerate(missing, start=1) if number not in found]
+        return missing
 
     # -- inside
 

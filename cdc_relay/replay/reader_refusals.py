@@ -48,7 +48,8 @@ def _explain(exc: SourceError, outbox: Outbox, selection: Selection) -> RelayErr
         return RefusedError(f"{outbox.label}: Postgres cannot send a row as UTF-8: {exc.message}", remedy=remedy)
     if exc.sqlstate.startswith(_ASKED) and (selection.where is not None or selection.ids is not None):
         option = "--where" if selection.ids is None else "--ids" if selection.where is None else "--where or --ids"
-        return ConfigError(f"{option}: {outbox.label}: {exc.message}", remedy="correct it, and begin again")
+        remedy = "correct it, and begin again" + ("" if len(selection.outboxes) == 1 else "; --outbox names one table")
+        return ConfigError(f"{option}: {outbox.label}: {exc.message}", remedy=remedy)
     return RefusedError(f"{outbox.label}: {exc.message}", remedy="see Postgres' own message")
 
 

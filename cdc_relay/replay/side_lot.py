@@ -5,6 +5,7 @@ Whatever it parks has a time, so that the running relay finds it, and that relay
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection, Sequence
 
 from cdc_relay.errors import LedgerError
@@ -15,17 +16,22 @@ from cdc_relay.parking.postgres_lot import PostgresLot
 __all__ = ["SideLot"]
 
 _CLOSED_SECONDS = 5.0  # until the running relay looks whether a closed topic is open
+_SURVEY_SECONDS = 1.0
 
 
 class SideLot:
     def __init__(self, lot: PostgresLot) -> None:
         self.was_notified = False
         self._lot = lot
+        self._survey_at = 0.0
 
     def open(self) -> None:
         self._lot.open()
+        self._count()
 
     def park(self, entries: Sequence[Entry]) -> None:
+        if time.monotonic() >= self._survey_at:
+            self._count()
         self._lot.park([_with_time(entry) for entry in entries])
         self._lot.announce()
 
@@ -58,6 +64,11 @@ class SideLot:
 
     def close(self) -> None:
         self._lot.close()
+
+    def _count(self) -> None:
+        """What others have parked counts for the limit too, and nobody else tells this process."""
+        self._lot.survey()
+        self._survey_at = time.monotonic() + _SURVEY_SECONDS
 
 
 def _with_time(entry: Entry) -> Entry:

@@ -15,7 +15,15 @@ from cdc_relay.replay.selection import Selection
 from cdc_relay.replay.table import Leaf, ReplayTable, TimeColumn
 from cdc_relay.sources.printed_rows import quote_name
 
-__all__ = ["HEAD_COUNT", "RANGE_BLOCKS", "check_statement", "ids_statement", "scan_statement"]
+__all__ = [
+    "HEAD_COUNT",
+    "RANGE_BLOCKS",
+    "cast_statement",
+    "check_statement",
+    "found_statement",
+    "ids_statement",
+    "scan_statement",
+]
 
 HEAD_COUNT = 5  # values before those of the row's own columns
 RANGE_BLOCKS = 512  # that one statement looks at: 4 MB, so that none takes long however few rows are wanted
@@ -38,23 +46,46 @@ def scan_statement(table: ReplayTable, selection: Selection, leaf: Leaf, positio
 
 def ids_statement(table: ReplayTable, selection: Selection, ids: Sequence[str]) -> str:
     """As the id's own type, so that its index is used; in the order of the file."""
-    wanted = ", ".join(_literal(each) for each in ids)
-    name, column = quote_name(table.outbox.name), quote_name(table.outbox.id_column)
-    conditions = [f"{name}.{column} = cdc_relay_id", *_conditions(table, selection)]
+    name = quote_name(table.outbox.name)
     # Inside, so that xmin and the like are this table's without being told.
     rows = f"SELECT {_selected(table, 'cdc_relay_number')} FROM {table.outbox.label} AS {name}"
     return (
-        f"SELECT found.* FROM unnest(ARRAY[{wanted}]::{table.id_type}[])"
-        " WITH ORDINALITY AS cdc_relay_ids (cdc_relay_id, cdc_relay_number)"
-        f" JOIN LATERAL ({rows} WHERE {' AND '.join(conditions)}) AS found ON true"
+        f"SELECT found.* FROM {_numbered(table, ids)}"
+        f" JOIN LATERAL ({rows} WHERE {_id_condition(table, selection)}) AS found ON true"
         " ORDER BY cdc_relay_number, found.tableoid, found.ctid"
     )
+
+
+def found_statement(table: ReplayTable, selection: Selection, ids: Sequence[str]) -> str:
+    """The numbers of those that the table has."""
+    rows = f"SELECT FROM {table.outbox.label} AS {quote_name(table.outbox.name)}"
+    return (
+        f"SELECT cdc_relay_number FROM {_numbered(table, ids)}"
+        f" WHERE EXISTS ({rows} WHERE {_id_condition(table, selection)})"
+    )
+
+
+def cast_statement(table: ReplayTable, ids: Sequence[str]) -> str:
+    """Fails where one of them is not of the id's type."""
+    return f"SELECT count(*) FROM {_numbered(table, ids)}"
 
 
 def check_statement(table: ReplayTable, selection: Selection) -> str:
     name = quote_name(table.outbox.name)
     conditions = " AND ".join(_conditions(table, selection) or ["true"])
     return f"EXPLAIN SELECT {_selected(table, '0')} FROM {table.outbox.label} AS {name} WHERE {conditions}"
+
+
+def _numbered(table: ReplayTable, ids: Sequence[str]) -> str:
+    wanted = ", ".join(_literal(each) for each in ids)
+    return (
+        f"unnest(ARRAY[{wanted}]::{table.id_type}[]) WITH ORDINALITY AS cdc_relay_ids (cdc_relay_id, cdc_relay_number)"
+    )
+
+
+def _id_condition(table: ReplayTable, selection: Selection) -> str:
+    name, column = quote_name(table.outbox.name), quote_name(table.outbox.id_column)
+    return " AND ".join([f"{name}.{column} = cdc_relay_id", *_conditions(table, selection)])
 
 
 def _selected(table: ReplayTable, number: str) -> str:

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from cdc_relay.errors import RefusedError
 from cdc_relay.sources.line import Line, QueryError
 from cdc_relay.sources.printed_rows import pin_settings
+from cdc_relay.sources.session_settings import NOTICE_A_DEAD_CLIENT, apply
 
 __all__ = ["ShortTransactions", "Snapshot"]
 
@@ -19,7 +20,7 @@ _READING = {
     "default_transaction_read_only": "on",
     "idle_session_timeout": "0",
     "jit": "off",
-}
+} | NOTICE_A_DEAD_CLIENT
 
 
 class ShortTransactions:
@@ -75,7 +76,7 @@ def _open(conninfo: str, limits: dict[str, str]) -> Line:
     line = Line.open(conninfo)
     try:
         pin_settings(line)
-        line.query("".join(f"SET {name} = '{value}';" for name, value in (limits | _READING).items()))
+        apply(line, limits | _READING)
     except BaseException:
         line.close()
         raise

@@ -13,12 +13,16 @@ from cdc_relay.errors import RefusedError, RelayError, SourceError
 from cdc_relay.protocol.lsn import format_lsn, parse_lsn
 from cdc_relay.sources.line import Line, QueryError
 from cdc_relay.sources.printed_rows import quote_name
+from cdc_relay.sources.session_settings import NOTICE_A_DEAD_CLIENT, apply
 
-__all__ = ["ExportedSlot", "drop_slot", "export_slot"]
+__all__ = ["ExportedSlot", "drop_slot", "export_slot", "made_no_slot"]
 
 _WAIT_SECONDS = 60.0  # the slot waits for open transactions: say so instead of hanging
 _FREE_SECONDS = 15.0  # until Postgres has noticed that the process is gone that had the slot
-_FAILOVER_VERSION = 170000
+_VERSION_17 = 170000
+# The snapshot lives as long as its session, which is in a transaction, and idle.
+_SETTINGS = {"idle_session_timeout": "0", "idle_in_transaction_session_timeout": "0"} | NOTICE_A_DEAD_CLIENT
+_SINCE_17 = {"transaction_timeout": "0"}
 _IN_USE, _NO_SUCH_OBJECT = "55006", "42704"
 _WRITERS = "SELECT pid, usename, datname, xact_start FROM pg_stat_activity WHERE backend_xid IS NOT NULL"
 _SLOT = (
@@ -40,8 +44,8 @@ def export_slot(replication_conninfo: str, slot: str, *, control: Line) -> Expor
     line = Line.open(replication_conninfo)
     try:
         [(version,)] = line.query("SELECT current_setting('server_version_num')")
-        line.query("SET idle_session_timeout = 0")
-        failover = ", FAILOVER true" if int(version or 0) >= _FAILOVER_VERSION else ""
+        apply(line, _SETTINGS | (_SINCE_17 if int(version or 0) >= _VERSION_17 else {}))
+        failover = ", FAILOVER true" if int(version or 0) >= _VERSION_17 else ""
         command = f"CREATE_REPLICATION_SLOT {quote_name(slot)} LOGICAL pgoutput (SNAPSHOT 'export'{failover})"
         [(_, lsn, snapshot, _)] = line.query(command, timeout_seconds=_WAIT_SECONDS)
     except BaseException as exc:
@@ -51,6 +55,12 @@ def export_slot(replication_conninfo: str, slot: str, *, control: Line) -> Expor
             raise _explain(exc, slot) from exc
         raise
     return ExportedSlot(line, parse_lsn(lsn or "0/0"), snapshot or "")
+
+
+def made_no_slot(exc: RelayError) -> bool:
+    """Whether it is certain after `export_slot` failed so; where the answer was lost it is not."""
+    cause = exc.__cause__
+    return isinstance(cause, QueryError) or not isinstance(cause, SourceError)
 
 
 def drop_slot(control: Line, slot: str, *, lsn: int, not_before: int) -> bool:

@@ -75,14 +75,18 @@ def park(database: Database, slot: str, *statuses: str) -> None:
 
 
 def remember(database: Database, slot: str) -> None:
-    """What the guard keeps of a slot, and a gap that somebody accepted."""
+    """What the guard keeps of a slot, a gap that somebody accepted, and a replay."""
     database.execute(
         "INSERT INTO cdc_relay.guard VALUES (%s, 1, 1, '', '0/1', now(), '0/1', now(),"
-        " '0/1', '1', now(), 0, '0/1', '1', now(), 0)",
+        " '0/1', '1', now(), 0, '0/1', '1', now(), 0) ON CONFLICT (slot) DO NOTHING",
         [slot],
     )
     database.execute(
         "INSERT INTO cdc_relay.gaps (slot, problem, from_lsn, to_lsn, from_time, to_time, replay)"
         " VALUES (%s, '', '0/1', '0/2', now(), now(), '')",
         [slot],
+    )
+    database.execute(
+        "INSERT INTO cdc_relay.replays (id, slot, kind, state) VALUES (%s, %s, 'replay', 'finished')",
+        [f"replay-{slot}", slot],
     )

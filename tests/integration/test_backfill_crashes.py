@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.fixtures.fix_relay import MakeRelay, Pipeline
+from tests.fixtures.fix_postgres import MakePostgres
+from tests.fixtures.fix_relay import MakePipeline, MakeRelay, Pipeline
 from tests.fixtures.process import wait_until
 from tests.integration.replay_rig import (
     backfill,
@@ -98,3 +99,21 @@ def test_a_slot_of_somebody_else_is_not_dropped(pipeline: Pipeline, make_relay: 
     pipeline.database.execute(refused.stderr.split("if nobody does: ")[1].split(";")[0])
     backfill(make_relay, pipeline)
     assert set(ids_of(pipeline.records())) > set(ids)
+
+
+def test_a_backfill_that_could_not_make_its_slot_claims_no_other(
+    make_postgres: MakePostgres, make_pipeline: MakePipeline, make_relay: MakeRelay
+) -> None:
+    pipeline = without_slot(make_pipeline(server=make_postgres(max_replication_slots=1)))
+    database = pipeline.database
+    ids = insert_rows(pipeline, 3)
+    database.execute("SELECT pg_create_physical_replication_slot('taken')")
+    assert "max_replication_slots" in backfill(make_relay, pipeline, code=3).stderr
+    assert run_rows(pipeline) == [("abandoned",)]
+    database.execute("SELECT pg_drop_replication_slot('taken')")
+    database.execute("SELECT pg_create_logical_replication_slot(%s, 'pgoutput')", [pipeline.slot])
+    assert "no unfinished backfill made it" in backfill(make_relay, pipeline, code=3).stderr
+    assert database.slot_names() == [pipeline.slot]
+    database.execute("SELECT pg_drop_replication_slot(%s)", [pipeline.slot])
+    backfill(make_relay, pipeline)
+    assert ids_of(pipeline.wait_for_records(3)) == ids

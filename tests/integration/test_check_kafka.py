@@ -67,6 +67,13 @@ def test_a_cluster_that_is_away_is_one_failure_and_postgres_is_looked_at(rig: Ri
     assert check.is_fine("postgres.reachable")
 
 
+def test_a_property_that_librdkafka_refuses_is_one_failure_and_postgres_is_looked_at(rig: Rig) -> None:
+    check = rig.check({"bootstrap.servers": "127.0.0.1:1", "batch.size": "big"})
+    finding = check.bad("kafka.reachable", "fail")
+    assert "batch.size" in finding["found"]
+    assert check.is_fine("postgres.reachable")
+
+
 def test_a_wrong_password_is_said_as_such_and_not_shown(rig: Rig, broker: KafkaBroker) -> None:
     check = rig.check(broker.credentials(USER) | {"sasl.password": "guessed-4711"})
     assert "Authentication failed" in check.bad("kafka.authentication", "fail")["found"]

@@ -64,3 +64,18 @@ def test_a_transaction_that_does_not_end_is_named_and_leaves_no_slot(
     monkeypatch.setattr(exported_slot, "_WAIT_SECONDS", 60.0)
     export_slot(replication_dsn(database), name, control=control).close()
     assert database.slot_names() == [name]
+
+
+@pytest.mark.core
+def test_no_limit_of_the_database_ends_the_session_that_holds_the_snapshot(database: Database, control: Line) -> None:
+    limits = ["idle_session_timeout", "idle_in_transaction_session_timeout"]
+    limits += ["transaction_timeout"] if database.server.version >= 17 else []
+    for limit in limits:
+        database.execute(f"ALTER DATABASE {database.name} SET {limit} = '100ms'")
+    with closing(export_slot(replication_dsn(database), f"{database.name}_slot", control=control)) as exported:
+        for limit in limits:
+            database.execute(f"ALTER DATABASE {database.name} RESET {limit}")  # for sessions to come
+        control.query("SELECT pg_sleep(0.5)")
+        with database.connect(autocommit=False) as reader:
+            reader.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+            reader.execute(f"SET TRANSACTION SNAPSHOT '{exported.snapshot}'")

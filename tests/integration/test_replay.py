@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import uuid
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -93,28 +91,6 @@ def test_relative_times_are_by_the_clock(pipeline: Pipeline, make_relay: MakeRel
     fresh = insert_rows(pipeline, 3)
     replay(make_relay, pipeline, "--since", "2h")
     assert ids_of(pipeline.wait_for_records(3)) == fresh
-
-
-def test_ids_come_in_the_order_of_the_file_and_those_not_found_are_listed(
-    pipeline: Pipeline, make_relay: MakeRelay, tmp_path: Path
-) -> None:
-    ids = insert_rows(pipeline, 8)
-    unknown = str(uuid.uuid4())
-    wanted = [ids[5].upper(), unknown, ids[1], "", ids[3], ids[1]]
-    file = tmp_path / "ids.txt"
-    file.write_text("\n".join(wanted))
-    done = summary(replay(make_relay, pipeline, "--ids", str(file)))
-    assert ids_of(pipeline.wait_for_records(3)) == [ids[5], ids[1], ids[3]]
-    assert (done["published"], done["missing_ids"]) == (3, [unknown])
-
-
-def test_ids_and_where_hold_together(pipeline: Pipeline, make_relay: MakeRelay, tmp_path: Path) -> None:
-    ids = insert_rows(pipeline, 6)
-    file = tmp_path / "ids.txt"
-    file.write_text("\n".join(ids[:4]))
-    done = summary(replay(make_relay, pipeline, "--ids", str(file), "--where", "aggregateid = 'k0' AND id IS NOT NULL"))
-    assert ids_of(pipeline.wait_for_records(2)) == [ids[0], ids[3]]
-    assert done["missing_ids"] == [ids[1], ids[2]]
 
 
 @pytest.mark.core

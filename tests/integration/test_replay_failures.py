@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -11,6 +12,7 @@ from tests.fixtures.fix_relay import MakePipeline, MakeRelay, Pipeline
 from tests.fixtures.parked import parked, run_dlq, wait_for_parked, wait_for_status
 from tests.fixtures.process import wait_until
 from tests.integration.replay_rig import header_of, ids_of, insert_rows, marks, replay, run_rows, start_replay, summary
+from tests.integration.teardown_rig import park as fill_lot
 
 pytestmark = pytest.mark.kafka
 
@@ -99,3 +101,17 @@ def test_a_schedule_in_the_future_waits_in_the_lot(pipeline: Pipeline, make_rela
     assert (done["published"], done["parked"]) == (1, 1)
     wait_for_parked(pipeline.database, 1, where="status = 'scheduled'")
     assert header_of(pipeline.wait_for_records(1)[0]) == done["run"]
+
+
+def test_what_others_have_parked_counts_for_the_limit_of_the_lot(pipeline: Pipeline, make_relay: MakeRelay) -> None:
+    """The run waits while the lot is full, and goes on when there is room."""
+    fill_lot(pipeline.database, pipeline.slot, "dead", "dead")
+    insert_rows(pipeline, 1)
+    elsewhere = [{"when": {"aggregateid": ["nobody"]}, "topic": pipeline.topic}]
+    options: dict[str, Any] = {"parking": {"limit": {"records": 2}}}
+    running = start_replay(make_relay, pipeline, outboxes=[{"table": "public.outbox", "routes": elsewhere}], **options)
+    running.wait_for_log("the lot is full")
+    assert parked(pipeline.database, "status") == [("dead",), ("dead",)]
+    pipeline.database.execute("DELETE FROM cdc_relay.parked_records")
+    assert running.wait(120) == 0, running.stderr
+    assert summary(running)["parked"] == 1

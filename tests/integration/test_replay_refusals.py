@@ -11,6 +11,8 @@ from tests.integration.replay_rig import ids_of, insert_rows, replay, run_rows
 
 pytestmark = pytest.mark.kafka
 
+NUMBERED = "CREATE TABLE public.numbered (id bigint, aggregatetype text, aggregateid text, type text, payload jsonb)"
+
 
 def remedy_of(stderr: str) -> str:
     return stderr.split("what to do: ", 1)[1].strip().splitlines()[0]
@@ -98,6 +100,22 @@ def test_an_id_that_is_not_of_its_type_is_a_usage_error(
     assert "--ids: public.outbox: invalid input syntax for type uuid" in (
         replay(make_relay, pipeline, "--ids", str(file), code=2).stderr
     )
+
+
+def test_ids_that_do_not_fit_the_second_table_are_said_before_the_first_is_published(
+    pipeline: Pipeline, make_relay: MakeRelay, tmp_path: Path
+) -> None:
+    ids = insert_rows(pipeline, 2)
+    pipeline.database.execute(NUMBERED)
+    file = tmp_path / "ids.txt"
+    file.write_text("\n".join(ids))
+    both = [{"table": "public.outbox"}, {"table": "public.numbered"}]
+    refused = replay(make_relay, pipeline, "--ids", str(file), outboxes=both, code=2)
+    assert "--ids: public.numbered: invalid input syntax for type bigint" in refused.stderr
+    assert (pipeline.records(), run_rows(pipeline)) == ([], [])
+    assert "--outbox names one table" in remedy_of(refused.stderr)
+    replay(make_relay, pipeline, "--ids", str(file), "--outbox", "public.outbox", outboxes=both)
+    assert ids_of(pipeline.wait_for_records(2)) == ids
 
 
 def test_without_a_time_column_since_tells_how_to_name_one(pipeline: Pipeline, make_relay: MakeRelay) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -214,6 +216,14 @@ def test_a_place_that_cannot_be_reached_is_no_traceback(pipeline: Pipeline, tmp_
     assert seen["troubles"][0]["problem"].startswith(f"no answer at {url}: ")
 
 
-@pytest.mark.parametrize("url", ["ftp://here", "127.0.0.1:9464", "http://", "http://h:port"])
+@pytest.mark.parametrize("url", ["ftp://here", "127.0.0.1:9464", "http://", "http://h:port", "http://[::1"])
 def test_a_url_that_is_none_is_a_usage_error(pipeline: Pipeline, tmp_path: Path, url: str) -> None:
     assert look(write_config(pipeline.config(), tmp_path), "--url", url, exit_code=2) == ""
+
+
+@pytest.mark.parametrize("url", ["http://u:secret@127.0.0.1:1", "http://u:secret@[::1"])
+def test_a_password_in_the_url_is_refused_and_not_shown(pipeline: Pipeline, tmp_path: Path, url: str) -> None:
+    line = [sys.executable, "-m", "cdc_relay", "status", "-c", str(write_config(pipeline.config(), tmp_path))]
+    done = subprocess.run([*line, "--url", url], capture_output=True, text=True, timeout=90)
+    assert (done.returncode, "without @" in done.stderr, "Traceback" in done.stderr) == (2, True, False)
+    assert "secret" not in done.stdout + done.stderr

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from cdc_relay.admin import teardown_facts
 from cdc_relay.cli import output
 from cdc_relay.errors import ConfigError
 from tests.fixtures.fix_postgres import Database
@@ -62,6 +63,7 @@ def test_without_the_lot_only_what_is_about_the_slot_goes(ground: Ground) -> Non
             "gaps": ["another"],
             "guard": ["another"],
             "parked_records": sorted(["another", ground.slot]),
+            "replays": ["another"],
             "runs": sorted(["another", ground.slot]),
         },
     }
@@ -76,6 +78,7 @@ def test_the_lot_of_another_slot_stays(ground: Ground) -> None:
         "gaps": [],
         "guard": [],
         "parked_records": ["another", "another"],
+        "replays": [],
         "runs": ["another"],
     }
 
@@ -132,7 +135,7 @@ def test_what_would_be_lost_is_shown_and_a_dry_run_changes_nothing(ground: Groun
     assert "bytes of WAL are unconfirmed: 3 events in them would not be published" in shown
     assert "1 dead, 1 published, 2 retrying, 1 scheduled; goes" in shown
     assert "4 records of them would never be published; to keep them: cdc-relay dlq export -c FILE" in shown
-    assert f"what schema cdc_relay remembers of slot {ground.slot}: goes with it (gaps 1, guard 1)" in shown
+    assert f"what schema cdc_relay remembers of slot {ground.slot}: goes with it (gaps 1, guard 1, replays 1)" in shown
     assert "the outbox tables and their rows are not touched" in shown
     assert ground.left() == before
     assert "4 records of them would wait until a relay reads" in ground.ok("--dry-run")
@@ -185,3 +188,15 @@ def test_on_a_terminal_it_asks(ground: Ground, monkeypatch: pytest.MonkeyPatch, 
     assert f"take down slot {ground.slot} and what belongs to it, as shown? [y/N]" in result.stderr
     assert result.exit_code == exit_code
     assert (ground.left() == NOTHING) == (answer == "y\n")
+
+
+def test_a_backlog_that_takes_too_long_to_count_does_not_keep_the_slot(
+    ground: Ground, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server itself ends the count: a client that only stopped waiting would leave the slot active."""
+    monkeypatch.setattr(teardown_facts, "_PEEK_SECONDS", 0.005)
+    ground.database.execute(
+        "INSERT INTO outbox SELECT gen_random_uuid(), 'order', '1', 'created', '{}' FROM generate_series(1, 20000)"
+    )
+    assert "events in them could not be counted" in ground.ok("--yes", "--lot")
+    assert ground.left() == NOTHING

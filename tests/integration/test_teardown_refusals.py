@@ -105,6 +105,21 @@ def test_what_others_built_upon_the_lot_stops_it_and_the_printed_command_removes
     assert ground.left() == NOTHING
 
 
+def test_a_table_of_somebody_else_in_the_schema_is_neither_emptied_nor_dropped(ground: Ground) -> None:
+    remember(ground.database, ground.slot)
+    park(ground.database, ground.slot, "dead")
+    ground.database.execute("CREATE TABLE cdc_relay.backup AS SELECT * FROM cdc_relay.parked_records")
+    refusal = ground.refused("--lot")  # which also compares the rows of all tables
+    assert "cannot drop schema cdc_relay" in refusal.message
+    [move] = re.findall(r"ALTER TABLE cdc_relay.NAME SET SCHEMA public", refusal.remedy)
+    ground.ok("--yes")  # without the lot: the rows by slot
+    assert ground.database.execute("SELECT count(*) FROM cdc_relay.backup") == [(1,)]
+    ground.database.execute(move.replace("NAME", "backup"))
+    ground.ok("--yes", "--lot")
+    assert ground.left() == NOTHING
+    assert ground.database.execute("SELECT count(*) FROM public.backup") == [(1,)]
+
+
 def test_a_standby_is_away(make_primary: MakePrimary, tmp_path: Path) -> None:
     primary = make_primary()
     database = Database(primary)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cdc_relay.admin.status.report import (
+    Backfill,
     ClosedTopic,
     DeadError,
     Error,
@@ -76,6 +77,7 @@ WELL = Report(
     dead_errors=(),
     guard=Guard("16/B374D848", 0.4, "16/B3740000", 3.0),
     run=Run(10_900.0, False, 0),
+    backfill=None,
     gaps=(),
     troubles=(),
 )
@@ -102,6 +104,7 @@ FULL = replace(  # everything that may be there is there
     parked=DEAD,
     waiting_topics=(WaitingTopic("orders.v1", 7),),
     dead_errors=(DeadError("2026-01-31 02:00:00+00", "orders.v1", "MSG_SIZE_TOO_LARGE", "too large"),),
+    backfill=Backfill("backfill-1", 7_300.0, 40.0),
     gaps=(GAP,),
     troubles=(Trouble("guard", "permission denied for table guard", "GRANT SELECT"),),
 )

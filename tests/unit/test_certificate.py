@@ -65,6 +65,9 @@ def test_garbage_is_no_certificate(data: bytes) -> None:
         read_der(data)
 
 
+ROOTS = {"old": timedelta(days=-1), "new": timedelta(days=900)}
+
+
 @given(st.text(max_size=100))
 def test_a_broken_pem_has_none(text: str) -> None:
     assert read_pem(f"-----BEGIN CERTIFICATE-----\n{text}\n-----END CERTIFICATE-----") == []
@@ -79,6 +82,13 @@ def test_the_end_is_warned_of_a_month_before_and_fails_when_it_has_come(left: ti
     [finding] = judge_certificates("kafka.certificates", [seen], NOW)
     assert finding.level == level
     assert "broker kafka:9092" in finding.found
+
+
+def test_an_expired_root_beside_a_valid_one_is_warned_of() -> None:
+    roots = [Seen("sslrootcert", Certificate(name, NOW + left), is_authority=True) for name, left in ROOTS.items()]
+    assert [(each.level, "old" in each.found) for each in judge_certificates("kafka.certificates", roots, NOW)] == [
+        ("warn", True)
+    ]
 
 
 def test_without_certificates_there_is_nothing_to_say() -> None:

@@ -9,7 +9,7 @@ from cdc_relay.admin.check.entries import ENTRIES, table
 
 ROOT = Path(__file__).parents[2]
 SOURCES = [*(ROOT / "cdc_relay" / "admin" / "check").glob("*.py"), ROOT / "cdc_relay" / "sources" / "preflight.py"]
-NAME = re.compile(r'"((?:postgres|kafka|lot|guard)(?:\.[a-z_]+)*)"')
+NAME = re.compile(r'"((?:postgres|kafka|lot|guard|backfill)(?:\.[a-z_]+)*)"')
 
 
 def test_the_document_has_the_table_of_all_findings() -> None:

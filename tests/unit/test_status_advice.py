@@ -8,7 +8,7 @@ import pytest
 
 from cdc_relay.admin.status.advice import judge
 from cdc_relay.admin.status.lag import find_lag
-from cdc_relay.admin.status.report import Lag, Report, Run, Trouble
+from cdc_relay.admin.status.report import Backfill, Lag, Report, Run, Trouble
 from tests.unit.status_rig import CLOSED, DEAD, DOWN, FREE, RELAY, SILENT, SLOT, WELL, with_relay
 
 LOST = replace(SLOT, active=False, reader=None, wal_status="lost", invalidation_reason="wal_removed", safe_bytes=None)
@@ -25,6 +25,11 @@ def test_all_is_well_where_nothing_is_wrong() -> None:
     ("report", "level", "parts"),
     [
         (replace(WELL, postgres=None, slot=None, troubles=(AWAY,)), "act", ("not reachable", "check host")),
+        (
+            replace(WELL, slot=None, backfill=Backfill("b-1", 7_300.0, 40.0)),
+            "act",
+            ("backfill b-1 began 2 h ago", "40 s ago", "cdc-relay setup -c relay.yaml --backfill"),
+        ),
         (replace(WELL, slot=None), "act", ("does not exist", "cdc-relay setup -c relay.yaml")),
         (replace(WELL, slot=LOST), "act", ("wal_removed", "pg_drop_replication_slot('orders_outbox')", "setup")),
         (replace(WELL, slot=replace(SLOT, is_here=False)), "act", ("database orders", "source.dsn")),

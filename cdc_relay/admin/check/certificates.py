@@ -29,6 +29,7 @@ _SSL_REQUEST = struct.pack("!II", 8, 80877103)  # Postgres: "may we speak TLS?"
 _KAFKA_FILES = ("ssl.certificate.location", "ssl.ca.location")
 _KAFKA_TEXTS = ("ssl.certificate.pem", "ssl.ca.pem")
 _POSTGRES_FILES = ("sslcert", "sslrootcert")
+_AUTHORITIES = ("ssl.ca.location", "ssl.ca.pem", "sslrootcert")
 _MANY = 20  # a file with more is the system's own list of authorities, not somebody's certificate
 
 
@@ -36,6 +37,7 @@ _MANY = 20  # a file with more is the system's own list of authorities, not some
 class Seen:
     place: str  # where an operator finds it
     certificate: Certificate
+    is_authority: bool = False  # one of those that we trust: another one may stand for it
 
 
 def check_postgres_certificates(config: RelayConfig) -> Iterator[Finding]:
@@ -54,7 +56,8 @@ def check_kafka_certificates(config: RelayConfig) -> Iterator[Finding]:
         return
     seen = [*_in_files("sink.kafka", properties, _KAFKA_FILES)]
     for name in _KAFKA_TEXTS:
-        seen += [Seen(f"sink.kafka {name}", each) for each in read_pem(properties.get(name, ""))]
+        is_authority = name in _AUTHORITIES
+        seen += [Seen(f"sink.kafka {name}", each, is_authority) for each in read_pem(properties.get(name, ""))]
     for server in (properties.get("bootstrap.servers") or "").split(","):
         seen += _on_broker(server.strip())
     yield from judge_certificates("kafka.certificates", seen, datetime.now(UTC))
@@ -76,7 +79,8 @@ def _judge(name: str, seen: Seen, now: datetime) -> Finding:
     until, whose = seen.certificate.not_after, f"{seen.place} (CN {seen.certificate.subject or '-'})"
     fix = words(f"put a new certificate there: {seen.place}")
     if until <= now:
-        return fail(name, f"{whose} expired on {until:%Y-%m-%d %H:%M} UTC", fix)
+        expired = f"{whose} expired on {until:%Y-%m-%d %H:%M} UTC"
+        return warn(name, expired, fix) if seen.is_authority else fail(name, expired, fix)
     return warn(name, f"{whose} expires on {until:%Y-%m-%d %H:%M} UTC", fix)
 
 
@@ -89,7 +93,8 @@ def _in_files(setting: str, params: Mapping[str, str], names: Iterable[str]) -> 
         with suppress(OSError, UnicodeDecodeError):
             certificates = read_pem(Path(path).expanduser().read_text("ascii", "replace"))
             if len(certificates) <= _MANY:
-                yield from (Seen(f"{setting} {name}: {path}", each) for each in certificates)
+                is_authority = name in _AUTHORITIES
+                yield from (Seen(f"{setting} {name}: {path}", each, is_authority) for each in certificates)
 
 
 def _on_postgres(setting: str, params: Mapping[str, str]) -> Iterator[Seen]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from cdc_relay.admin.check.backfill import check_backfill
 from cdc_relay.admin.check.certificates import check_kafka_certificates, check_postgres_certificates
 from cdc_relay.admin.check.finding import Finding, in_order, warn
 from cdc_relay.admin.check.guard import check_guard
@@ -29,6 +30,7 @@ SECTIONS: tuple[Section, ...] = (
     check_postgres,
     check_postgres_certificates,
     check_guard,
+    check_backfill,
     check_lot,
     check_kafka,
     check_kafka_certificates,

@@ -114,6 +114,7 @@ ENTRIES: dict[str, Entry] = {
     "guard.gap": Entry(
         "that the slot is where the relay left it, and its publication as it was", "events are missing from the slot"
     ),
+    "backfill": Entry("that none is unfinished", _NO_START),
     "lot": Entry("the lot's tables: version and rights, in `parking.dsn` or `source.dsn`", _NO_START),
     "lot.size": Entry(
         "live records and bytes against `parking.limit`: 80 % at most", "at the limit the relay holds everything"

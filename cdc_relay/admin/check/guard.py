@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import closing
 
 from cdc_relay.admin.check.finding import Finding, fail, ok
-from cdc_relay.admin.check.lines import as_own, failure, open_line
+from cdc_relay.admin.check.lines import failure, not_seen, reach
 from cdc_relay.config import RelayConfig
 from cdc_relay.errors import RefusedError, RelayError
 from cdc_relay.protocol.lsn import format_lsn
@@ -16,18 +16,17 @@ from cdc_relay.sources.guard_table import GuardTable, require_guard_table
 from cdc_relay.sources.line import Line
 from cdc_relay.sources.preflight import Wanted
 from cdc_relay.sources.schema import AT_SOURCE
-from cdc_relay.target import conninfo_of, wanted_of
+from cdc_relay.target import wanted_of
 
 __all__ = ["check_guard"]
 
 
 def check_guard(config: RelayConfig) -> Iterator[Finding]:
     """Silent where Postgres cannot be reached: that is another finding."""
-    try:
-        with closing(open_line(as_own(conninfo_of(config), config.source.slot))) as line:
+    line = reach(config)
+    if line is not None:
+        with closing(line):
             yield from _look(line, wanted_of(config))
-    except RelayError:
-        return
 
 
 def _look(line: Line, wanted: Wanted) -> Iterator[Finding]:
@@ -36,8 +35,14 @@ def _look(line: Line, wanted: Wanted) -> Iterator[Finding]:
     except RefusedError as exc:
         yield failure("guard", exc)
         return
+    except RelayError as exc:
+        yield not_seen("guard", exc)
+        return
     yield ok("guard", f"version {max(AT_SOURCE)}")
-    yield _look_for_gap(line, wanted)
+    try:
+        yield _look_for_gap(line, wanted)
+    except RelayError as exc:
+        yield not_seen("guard.gap", exc)
 
 
 def _look_for_gap(line: Line, wanted: Wanted) -> Finding:

@@ -58,7 +58,10 @@ class Refusal:
 
 
 def read_cluster(properties: Mapping[str, str], topics: Sequence[str]) -> Cluster | Refusal:
-    admin = KafkaAdmin(properties)
+    try:
+        admin = KafkaAdmin(properties)
+    except RelayError as exc:  # a property that librdkafka does not take
+        return Refusal("kafka.reachable", exc)
     try:
         metadata = admin.read_metadata(_SECONDS)
         brokers, states = tuple(sorted(metadata.brokers)), _read_topics(admin, metadata, topics)

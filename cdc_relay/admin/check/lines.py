@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import re
-import shlex
 
-from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.conninfo import make_conninfo
 
-from cdc_relay.admin.check.finding import Finding, fail
+from cdc_relay.admin.check.finding import Finding, fail, warn
+from cdc_relay.config import RelayConfig
 from cdc_relay.errors import RelayError
 from cdc_relay.sources.line import Line
 from cdc_relay.sources.remedy import Step, shell, sql, words
+from cdc_relay.target import conninfo_of
 
-__all__ = ["STATEMENT_SECONDS", "as_own", "failure", "open_line", "psql"]
+__all__ = ["STATEMENT_SECONDS", "as_own", "failure", "not_seen", "open_line", "reach"]
 
 STATEMENT_SECONDS = 10
-_COMMAND = re.compile(r"(?:\w+ it: )?(cdc-relay \w+ -c FILE)")
-_SECRET = re.compile("password|secret|token|key", re.IGNORECASE)
+_COMMAND = re.compile(r"(?:\w+ it: )?(cdc-relay \w+ -c FILE(?: --backfill)?)")
 
 
 def as_own(conninfo: str, slot: str) -> str:
@@ -34,6 +34,19 @@ def open_line(conninfo: str, *, setting: str = "source.dsn") -> Line:
     return line
 
 
+def reach(config: RelayConfig) -> Line | None:
+    """The source; None where it cannot be reached, which is `postgres.reachable`."""
+    try:
+        return open_line(as_own(conninfo_of(config), config.source.slot))
+    except RelayError:
+        return None
+
+
+def not_seen(name: str, exc: RelayError) -> Finding:
+    """Postgres was there, and did not answer this question: nobody knows whether all is well."""
+    return warn(name, f"could not be looked at: {exc.message}", words(exc.remedy or "see Postgres' own message"))
+
+
 def failure(name: str, exc: RelayError) -> Finding:
     return fail(name, exc.message, *_steps(exc.remedy))
 
@@ -45,9 +58,3 @@ def _steps(remedy: str) -> tuple[Step, ...]:
     if remedy.startswith(("GRANT ", "ALTER ")):
         return (sql(remedy),)
     return (words(remedy),) if remedy else ()
-
-
-def psql(dsn: str, statement: str, **params: str) -> str:
-    """A line for the shell; whatever is secret in the DSN is for whoever runs it to give."""
-    shown = {key: str(value) for key, value in conninfo_to_dict(dsn, **params).items() if not _SECRET.search(key)}
-    return f"psql {shlex.quote(make_conninfo('', **shown))} -c {shlex.quote(statement)}"

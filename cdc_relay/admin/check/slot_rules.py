@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cdc_relay.admin.check.finding import Finding, ok, warn
-from cdc_relay.admin.check.lines import psql
 from cdc_relay.admin.check.postgres_facts import Reader, ServerFacts, SlotDetails
+from cdc_relay.admin.failover import failover_command
 from cdc_relay.parking.desk_text import size
 from cdc_relay.sources.catalog import Facts, SlotFacts
 from cdc_relay.sources.preflight import Wanted
@@ -84,7 +84,7 @@ def _judge_failover(is_failover: bool, server: ServerFacts, slot: str, dsn: str)
     if not server.has_standbys:
         return ok(name, "off, and the server has no standby")
     known = server.physical_slots or server.standbys or server.idle_physical_slots
-    alter = shell(psql(dsn, f"ALTER_REPLICATION_SLOT {slot} (FAILOVER true)", replication="database"))
+    alter = shell(failover_command(dsn, slot))
     follow = "and on the standby: sync_replication_slots = on, hot_standby_feedback = on, a dbname in primary_conninfo"
     steps = words("while the relay is stopped:"), alter, words(follow)
     return warn(name, f"off, and the server has a standby ({', '.join(known)})", *steps)

@@ -29,6 +29,16 @@ def _find_postgres(report: Report) -> Iterator[Verdict]:
         yield _act(f"Postgres could not be asked: {safe(why)}")
 
 
+def _find_backfill(report: Report) -> Iterator[Verdict]:
+    """Before the slot: `run` and `setup` refuse until it is finished, whatever the slot looks like."""
+    backfill = report.backfill
+    if backfill is not None:
+        began, stored = age(backfill.began_seconds), age(backfill.stored_seconds)
+        command = f"{_command(report, 'setup')} --backfill"
+        what = f"backfill {inline(backfill.run)} began {began} ago and is not finished (last heard of {stored} ago)"
+        yield _act(f"{what}, until then run refuses: if no process works on it: {command}")
+
+
 def _find_slot(report: Report) -> Iterator[Verdict]:
     slot, name = report.slot, report.slot_name
     setup = _command(report, "setup")
@@ -130,6 +140,7 @@ def _find_backlog(report: Report) -> Iterator[Verdict]:
 
 _RULES: tuple[Callable[[Report], Iterator[Verdict]], ...] = (
     _find_postgres,
+    _find_backfill,
     _find_slot,
     _find_reader,
     _find_scarcity,

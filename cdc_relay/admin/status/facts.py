@@ -9,12 +9,24 @@ import json
 from typing import Any
 
 from cdc_relay.admin.status import queries
-from cdc_relay.admin.status.report import DeadError, Gap, Guard, Parked, Postgres, Reader, Run, Slot, WaitingTopic
+from cdc_relay.admin.status.report import (
+    Backfill,
+    DeadError,
+    Gap,
+    Guard,
+    Parked,
+    Postgres,
+    Reader,
+    Run,
+    Slot,
+    WaitingTopic,
+)
 from cdc_relay.parking.entry import LIVE
 from cdc_relay.parking.queries import find
 from cdc_relay.sources.line import Line
 
 __all__ = [
+    "read_backfill",
     "read_dead_errors",
     "read_gaps",
     "read_guard",
@@ -48,6 +60,11 @@ def read_guard(line: Line, slot: str) -> Guard | None:
 def read_gaps(line: Line, slot: str) -> tuple[Gap, ...]:
     """The newest first."""
     return tuple(_gap(row) for row in line.query(queries.GAPS, [slot]))
+
+
+def read_backfill(line: Line, slot: str) -> Backfill | None:
+    rows = line.query(queries.BACKFILL, [slot])
+    return Backfill(rows[0][0] or "", _seconds(rows[0][1]), _seconds(rows[0][2])) if rows else None
 
 
 def read_run(line: Line, slot: str) -> Run | None:

@@ -39,6 +39,7 @@ class Lookout:
         postgres, slot = self._read_slot()
         guard = self._source.ask("guard", partial(facts.read_guard, slot=self._slot))
         gaps = self._source.ask("gaps", partial(facts.read_gaps, slot=self._slot))
+        backfill = self._source.ask("backfill", partial(facts.read_backfill, slot=self._slot))
         lot = self._visit_lot()
         known = relay if isinstance(relay, Relay) else None
         return Report(
@@ -55,6 +56,7 @@ class Lookout:
             dead_errors=lot.ask("dead_errors", partial(facts.read_dead_errors, slot=self._slot)),
             guard=guard,
             run=lot.ask("run", partial(facts.read_run, slot=self._slot)),
+            backfill=backfill,
             gaps=gaps,
             troubles=self._troubles(relay),
         )

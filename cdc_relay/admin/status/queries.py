@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["DEAD_ERRORS", "GAPS", "GUARD", "POSTGRES", "RUN", "SETTINGS", "SLOT", "WAITING_TOPICS"]
+__all__ = ["BACKFILL", "DEAD_ERRORS", "GAPS", "GUARD", "POSTGRES", "RUN", "SETTINGS", "SLOT", "WAITING_TOPICS"]
 
 SETTINGS = (
     "SET statement_timeout = '10s'; SET lock_timeout = '3s'; SET timezone = 'UTC'; SET datestyle = 'ISO';"
@@ -33,6 +33,10 @@ SELECT ceiling, extract(epoch FROM clock_timestamp() - raised_at), settled_lsn,
 GAPS = """
 SELECT accepted_at, accepted_by, problem, from_lsn, to_lsn, from_time, to_time, row_estimate, replay
   FROM cdc_relay.gaps WHERE slot = $1 ORDER BY id DESC LIMIT 3
+"""
+BACKFILL = """
+SELECT id, extract(epoch FROM clock_timestamp() - began_at), extract(epoch FROM clock_timestamp() - stored_at)
+  FROM cdc_relay.replays WHERE slot = $1 AND kind = 'backfill' AND state = 'running' ORDER BY began_at DESC LIMIT 1
 """
 RUN = """
 SELECT extract(epoch FROM clock_timestamp() - began_at), ended, deaths FROM cdc_relay.runs WHERE slot = $1

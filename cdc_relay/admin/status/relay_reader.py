@@ -62,11 +62,15 @@ def parse_answer(body: bytes) -> Relay | None:
 
 
 def _split(url: str) -> SplitResult:
-    parts = urlsplit(url)
+    """The page has no login, and what is printed everywhere should have no password."""
+    if "@" in url:
+        remedy = "leave out user and password: the page of a relay has no login"
+        raise ConfigError("--url: expected http://HOST:PORT, without @", remedy=remedy)
     try:
+        parts = urlsplit(url)
         if parts.scheme in ("http", "https") and parts.hostname and parts.port != 0:
             return parts
-    except ValueError:  # the port is no number
+    except ValueError:  # the port is no number, or a bracket is open
         pass
     raise ConfigError(f"--url {url}: expected http://HOST:PORT", remedy="say where the relay serves HTTP")
 

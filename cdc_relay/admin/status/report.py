@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 __all__ = [
+    "Backfill",
     "ClosedTopic",
     "DeadError",
     "Error",
@@ -142,6 +143,15 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
+class Backfill:
+    """One that is not finished."""
+
+    run: str
+    began_seconds: float
+    stored_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class Parked:
     status: str
     records: int
@@ -199,6 +209,7 @@ class Report:
     dead_errors: tuple[DeadError, ...] | None
     guard: Guard | None
     run: Run | None
+    backfill: Backfill | None
     gaps: tuple[Gap, ...] | None
     troubles: tuple[Trouble, ...]
 
