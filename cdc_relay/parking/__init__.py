@@ -1,1 +1,1 @@
-"""Where records go that cannot be published. This version has no lot yet: the relay stops instead."""
+"""Where records go that cannot be published: the lot, for the running relay and for operators."""

@@ -240,10 +240,8 @@ def test_other_tables_of_a_publication_of_all_are_not_published(crowded: Pipelin
 def test_changes_of_other_tables_are_counted_as_ignored(crowded: Pipeline) -> None:
     relay = crowded.start_relay()
     insert_elsewhere(crowded, 7)
-    before_the_own = 7  # such a publication has our own tables, too: the run's row, the guard's
-    wait_until(
-        lambda: metric(relay, "outbox_ignored_changes_total") >= before_the_own + 1, timeout=30, what="they are counted"
-    )
+    ignored = "outbox_ignored_changes_total"  # such a publication has our own tables, too: more than 7 are counted
+    wait_until(lambda: metric(relay, ignored) > 7, timeout=30, what="they are counted")
 
 
 @pytest.mark.core
