@@ -33,8 +33,8 @@ def _older_slot(wanted: Wanted) -> str:
     # Measured: 15 and 16 fail with "publication does not exist" for ever, 18 skips the rows in silence.
     return (
         f"slot {wanted.slot} is older than publication {quote_identifier(wanted.publication)}; if run reports that the"
-        " publication does not exist, move the slot past this moment:"
-        f" SELECT pg_replication_slot_advance('{wanted.slot}', pg_current_wal_lsn()); then run --accept-gap"
+        " publication does not exist, start with run --accept-gap after you move the slot past this moment:"
+        f" SELECT pg_replication_slot_advance('{wanted.slot}', pg_current_wal_lsn())"
     )
 
 

@@ -19,7 +19,8 @@ log = structlog.get_logger()
 
 Raise = Callable[[int], Future[None]]  # durable once the future is done
 
-_SETTLED_SECONDS = 1.0  # between two raises, for settled records, and after one that failed
+_SETTLED_SECONDS = 1.0  # between two raises, for settled records
+_LONGEST_TROUBLE_SECONDS = 10.0  # a try may keep the helper from the lot for as long as a connection takes
 _IDLE_SECONDS = 10.0  # for positions without records
 _LONGEST_IDLE_SECONDS = 600.0
 _QUIET_BYTES = 16 << 10  # a smaller move may be the last raise's own WAL: each time the pause is doubled
@@ -34,6 +35,7 @@ class Ceiling:
         self._rising_lsn = 0
         self._begun_at = now - _SETTLED_SECONDS  # the first records do not wait
         self._quiet_seconds = _IDLE_SECONDS
+        self._trouble_seconds = _SETTLED_SECONDS
 
     @property
     def is_reached(self) -> bool:
@@ -51,7 +53,7 @@ class Ceiling:
 
     def tend(self, now: float) -> bool:
         """True when it has been raised: there is something new to confirm."""
-        has_risen = self._rising is not None and self._rising.done() and self._conclude(self._rising)
+        has_risen = self._rising is not None and self._rising.done() and self._conclude(self._rising, now)
         due_at = self.due_at
         if due_at is not None and now >= due_at:
             self._begin(now)
@@ -59,7 +61,9 @@ class Ceiling:
 
     def _pause(self) -> float:
         ledger = self._ledger
-        if self.trouble or ledger.settled_lsn > ledger.ceiling_lsn:
+        if self.trouble:
+            return self._trouble_seconds
+        if ledger.settled_lsn > ledger.ceiling_lsn:
             return _SETTLED_SECONDS
         return _IDLE_SECONDS if ledger.safe_lsn - ledger.ceiling_lsn >= _QUIET_BYTES else self._quiet_seconds
 
@@ -70,15 +74,17 @@ class Ceiling:
         self._begun_at, self._rising_lsn = now, ledger.safe_lsn
         self._rising = self._raise_to(ledger.safe_lsn)
 
-    def _conclude(self, rising: Future[None]) -> bool:
+    def _conclude(self, rising: Future[None], now: float) -> bool:
         self._rising = None
         try:
             rising.result()
         except AwayError as exc:
+            self._begun_at = now
+            self._trouble_seconds = min(self._trouble_seconds * 2, _LONGEST_TROUBLE_SECONDS)
             if exc.message != self.trouble:
                 self.trouble = exc.message
                 log.warning("guard_trouble", reason=exc.message, remedy=exc.remedy or None)
             return False
-        self.trouble = ""
+        self.trouble, self._trouble_seconds = "", _SETTLED_SECONDS
         self._ledger.ceiling_lsn = self._rising_lsn
         return True

@@ -65,7 +65,7 @@ def test_a_role_that_may_not_read_the_tables_is_told_the_grant_and_sees_the_slot
     config_file = config_of(database, slot, tmp_path, user=role)
     seen = look_json(config_file)
     assert seen["slot"]["confirmed_lsn"]
-    assert sections(seen) == ["relay", "guard", "gaps", "parked", "waiting_topics", "dead_errors", "run"]
+    assert sections(seen) == ["relay", "guard", "gaps", "backfill", "parked", "waiting_topics", "dead_errors", "run"]
     grants = {trouble["remedy"].partition("as an owner: ")[2] for trouble in seen["troubles"][1:]}
     [grant] = grants
     assert grant in look(config_file)

@@ -113,10 +113,11 @@ def test_a_guard_in_trouble_confirms_nothing_says_why_and_is_tried_again() -> No
     rig = Rig()
     rig.guard.trouble = AwayError("no right")
     rig.settle(200)
-    assert len(rig.pass_time(0, 5)) in (4, 5)
+    times = rig.pass_time(0, 60)
+    assert 6 <= len(times) <= 9  # less and less often: the lot needs the helper, too
     assert (rig.ceiling.trouble, rig.ledger.report()) == ("no right", 100)
     rig.guard.trouble = None
-    rig.pass_time(5, 7)
+    rig.pass_time(60, 71)
     assert (rig.ceiling.trouble, rig.ledger.report()) == ("", 200)
 
 
