@@ -34,8 +34,8 @@ PINNED_SETTINGS = {
 }
 _BIG_FRAME_BYTES = 1 << 20  # above this a frame stays a view: copying 100 MB once more would cost 100 MB
 _UNDECODABLE_REMEDY = (
-    "the publication was dropped while the slot was behind it: drop the slot and make both anew, cdc-relay setup -c FILE;"
-    " then cdc-relay run -c FILE says what is missing, and the commands that publish it"
+    "the publication was dropped while the slot was behind it: drop the slot and make both anew,"
+    " cdc-relay setup -c FILE; then cdc-relay run -c FILE says what is missing, and the commands that publish it"
 )
 _NOT_UTF_8 = (b"22021", b"22P05")
 _NOT_UTF_8_REMEDY = (
