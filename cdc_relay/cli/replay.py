@@ -69,24 +69,39 @@ def replay_command(
       cdc-relay replay -c relay.yaml --ids lost.txt --rate 500 --yes
       cdc-relay replay -c relay.yaml --where "aggregateid = '42'"
     """
-    if resume and any(given is not None for given in (name, since, until, ids_file, where)):
-        raise click.UsageError("--resume goes on with what the run was asked for: give no selection beside it")
-    if resume and dry_run:
-        raise click.UsageError("--resume publishes: leave out --dry-run")
+    if resume:
+        _require_alone(dry_run, name, since, until, ids_file, where)
     configure_logs("console" if sys.stderr.isatty() else "json", "info")
     config = load(config_path)
     warn(find_warnings(config))
     outboxes = _choose(config, name)
     ids = None if ids_file is None else parse_ids(ids_file)
     selection = Selection(tuple(outbox.label for outbox in outboxes), resolve(since), resolve(until), where, ids)
-    from cdc_relay.cli.replay_runs import preview, replay  # after the cheap checks: 0.4 s of imports
-
     if dry_run:
-        preview(config, outboxes, selection, as_json=as_json)
-        return
+        _preview(config, outboxes, selection, as_json=as_json)
+    else:
+        _replay(config, None if resume else selection, rate=rate, yes=yes, as_json=as_json)
+
+
+def _require_alone(dry_run: bool, *selection: object) -> None:
+    if any(given is not None for given in selection):
+        raise click.UsageError("--resume goes on with what the run was asked for: give no selection beside it")
+    if dry_run:
+        raise click.UsageError("--resume publishes: leave out --dry-run")
+
+
+def _preview(config: RelayConfig, outboxes: list[Outbox], selection: Selection, *, as_json: bool) -> None:
+    from cdc_relay.cli.replay_runs import preview  # after the cheap checks: 0.4 s of imports
+
+    preview(config, outboxes, selection, as_json=as_json)
+
+
+def _replay(config: RelayConfig, selection: Selection | None, *, rate: int | None, yes: bool, as_json: bool) -> None:
+    from cdc_relay.cli.replay_runs import replay  # as above
+
     finished = replay(
         config,
-        None if resume else selection,
+        selection,
         confirm=lambda text: ask(f"{text} {_REORDERS} Go on?", yes=yes),
         rate=rate,
         make_stop=stop_on_signals,
