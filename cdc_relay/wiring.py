@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 import structlog
 
+from cdc_relay import __version__
 from cdc_relay.admin.check.beside import CheckBeside
 from cdc_relay.bell import Bell
 from cdc_relay.config import RelayConfig, SinkConfig
@@ -17,6 +18,7 @@ from cdc_relay.dispatch.dispatch import Dispatch, DispatchOptions
 from cdc_relay.errors import ConfigError, RefusedError
 from cdc_relay.helper import Helper
 from cdc_relay.http.server import HttpServer
+from cdc_relay.logs import says_debug
 from cdc_relay.model import Dropped, Record, Transaction, Unroutable
 from cdc_relay.parking.entry import Claim, Inventory
 from cdc_relay.parking.postgres_lot import PostgresLot
@@ -53,6 +55,7 @@ _PORT_PATIENCE_SECONDS = 10.0  # what a reader that just gave the slot away may 
 
 def run_relay(config: RelayConfig, *, stop: Stop, wait: bool = True, accept_gap: bool = False) -> None:
     """Blocks until stopped; raises RelayError with the reason otherwise."""
+    _tell_start(config)
     parts = _Parts(config, stop, accept_gap=accept_gap)
     http = _Http(config, stats=parts.stats, stop=stop)
     check = CheckBeside(config, stop)
@@ -80,6 +83,12 @@ def run_relay(config: RelayConfig, *, stop: Stop, wait: bool = True, accept_gap:
     finally:
         parts.close()
         http.close()
+
+
+def _tell_start(config: RelayConfig) -> None:
+    sink = next(name for name in ("kafka", "log", "none") if getattr(config.sink, name) is not None)
+    labels = [outbox.label for outbox in config.outboxes]
+    log.info("outbox_start", version=__version__, slot=config.source.slot, outboxes=labels, sink=sink)
 
 
 class _Parts:
@@ -179,6 +188,7 @@ def dispatch_options(config: RelayConfig) -> DispatchOptions:
     return DispatchOptions(
         partial_outage_seconds=config.delivery.partial_outage_after_seconds,
         copies_dead=config.parking.dead_letter_topic is not None,
+        tells_delivered=says_debug(),
     )
 
 

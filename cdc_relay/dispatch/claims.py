@@ -44,7 +44,7 @@ class Claims:
         retry_seconds = None if is_dead else delay_seconds(claim.policy.retry, retry_count, random.random)
         self.conclude(claim, Outcome.FAILED, failure=failure, retry_seconds=retry_seconds)
         if is_dead:
-            note_death(self._stats, str(claim), claim.topic, failure)
+            note_death(self._stats, claim.topic, failure)
         return is_dead
 
     def conclude(

@@ -115,7 +115,7 @@ def test_what_is_a_records_own_makes_no_other_kind(rig: Rig, own: dict[str, obje
         "lsn": "0/1",
         "attempt": 1,
         "code": "c",
-        "reason": "5000 bytes, 1000 allowed",
+        "reason": "5000 bytes",
     }
     rig.log(**usual)
     rig.log(**{**usual, **own})
