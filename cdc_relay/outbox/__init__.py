@@ -12,8 +12,8 @@ Imports nothing but the standard library and itself, and commits nothing. docs/p
 from cdc_relay.outbox.emission import emit, emit_async, emit_many, emit_many_async
 from cdc_relay.outbox.errors import EventError, OutboxError, TransactionError, UnknownConnectionError
 from cdc_relay.outbox.event import Event
+from cdc_relay.outbox.ids import uuid7
 from cdc_relay.outbox.outbox import Outbox
-from cdc_relay.outbox.uuid7 import uuid7
 
 __all__ = [
     "Event",

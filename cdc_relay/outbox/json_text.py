@@ -26,15 +26,15 @@ _SHOWABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,39}")  # a longer or stranger 
 
 def to_json(value: object, where: str) -> str:
     """str and bytes are JSON already; all else is serialised."""
-    try:
-        return _check_serialised(value, where) if isinstance(value, str | bytes) else dump(value, where)
-    except RecursionError:
-        raise EventError(f"{where} is nested too deep, or contains itself") from None
+    return _check_serialised(value, where) if isinstance(value, str | bytes) else dump(value, where)
 
 
 def dump(value: object, where: str) -> str:
     """A str is a JSON string here. Blanks are where jsonb prints them, so that the size is about that of the record."""
-    return json.dumps(_plain(value, where), ensure_ascii=False, allow_nan=False)
+    try:
+        return json.dumps(_plain(value, where), ensure_ascii=False, allow_nan=False)
+    except RecursionError:
+        raise _too_deep(where) from None
 
 
 def check_text(text: str, where: str) -> str:
@@ -57,8 +57,14 @@ def _check_serialised(given: str | bytes, where: str) -> str:
         raise EventError(
             f"{where} is no JSON; str and bytes are taken as JSON text (a string is given as json.dumps(text))"
         ) from None
-    _plain(value, where)
+    except RecursionError:
+        raise _too_deep(where) from None
+    dump(value, where)
     return text
+
+
+def _too_deep(where: str) -> EventError:
+    return EventError(f"{where} is nested too deep, or contains itself")
 
 
 def _zero(_digits: str) -> int:
