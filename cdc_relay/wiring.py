@@ -33,7 +33,7 @@ from cdc_relay.sinks.none import NoneSink
 from cdc_relay.sinks.sink import Sink
 from cdc_relay.sources.preflight import Wanted
 from cdc_relay.sources.slot_source import SlotSource
-from cdc_relay.stats import Stats
+from cdc_relay.stats import Bounds, Stats
 from cdc_relay.stop import Stop
 from cdc_relay.target import (
     conninfo_of,
@@ -44,7 +44,7 @@ from cdc_relay.target import (
     wanted_of,
 )
 
-__all__ = ["dispatch_options", "make_lot", "make_sink", "run_relay"]
+__all__ = ["dispatch_options", "make_lot", "make_sink", "make_stats", "run_relay"]
 
 log = structlog.get_logger()
 
@@ -87,7 +87,7 @@ class _Parts:
 
     def __init__(self, config: RelayConfig, stop: Stop, *, accept_gap: bool) -> None:
         wanted = wanted_of(config)
-        self.stats = Stats(slot=config.source.slot)
+        self.stats = make_stats(config)
         self.source = _make_source(config, wanted, accept_gap=accept_gap)
         self._router = Router(wanted.outboxes)
         self.sink = make_sink(config.sink, fixed_topics=self._router.fixed_topics)
@@ -139,6 +139,12 @@ class _Parts:
         transaction = Transaction(commit_lsn=claim.commit_lsn, commit_time_us=claim.commit_time_us, xid=claim.xid)
         routed = self._router.route_columns(claim.outbox, claim.columns or [], transaction, claim.ordinal)
         return add_headers(routed, claim.headers)
+
+
+def make_stats(config: RelayConfig) -> Stats:
+    window, limit = config.delivery.window, config.parking.limit
+    bounds = Bounds(window.records, window.bytes, limit.records, limit.bytes)
+    return Stats(slot=config.source.slot, service=config.service_name, bounds=bounds)
 
 
 def _make_source(config: RelayConfig, wanted: Wanted, *, accept_gap: bool) -> SlotSource:
