@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import threading
+import os
 import time
 from collections.abc import Sequence
 
-import structlog
-
+from cdc_relay.admin.certificate_watch import CertificateWatch
 from cdc_relay.admin.check.beside import CheckBeside
 from cdc_relay.bell import Bell
 from cdc_relay.config import RelayConfig, SinkConfig
 from cdc_relay.delivery.intake import Intake
 from cdc_relay.delivery.window import Window
 from cdc_relay.dispatch.dispatch import Dispatch, DispatchOptions
-from cdc_relay.errors import ConfigError, RefusedError
+from cdc_relay.errors import ConfigError
 from cdc_relay.helper import Helper
-from cdc_relay.http.server import HttpServer
+from cdc_relay.http.listening import Listening
 from cdc_relay.model import Dropped, Record, Transaction, Unroutable
 from cdc_relay.parking.entry import Claim, Inventory
 from cdc_relay.parking.postgres_lot import PostgresLot
@@ -35,6 +34,7 @@ from cdc_relay.sources.preflight import Wanted
 from cdc_relay.sources.slot_source import SlotSource
 from cdc_relay.stats import Bounds, Stats
 from cdc_relay.stop import Stop
+from cdc_relay.systemd import Systemd
 from cdc_relay.target import (
     conninfo_of,
     parking_conninfo_of,
@@ -46,20 +46,19 @@ from cdc_relay.target import (
 
 __all__ = ["dispatch_options", "make_lot", "make_sink", "make_stats", "run_relay"]
 
-log = structlog.get_logger()
-
-_PORT_PATIENCE_SECONDS = 10.0  # what a reader that just gave the slot away may need to close its port
-
 
 def run_relay(config: RelayConfig, *, stop: Stop, wait: bool = True, accept_gap: bool = False) -> None:
     """Blocks until stopped; raises RelayError with the reason otherwise."""
     parts = _Parts(config, stop, accept_gap=accept_gap)
-    http = _Http(config, stats=parts.stats, stop=stop)
+    http = Listening(config.http.address, stats=parts.stats, stop=stop)
+    systemd = Systemd(os.environ, stats=parts.stats, stop=stop)
     check = CheckBeside(config, stop)
+    certificates = CertificateWatch(config, stats=parts.stats, stop=stop)
 
     def on_streaming() -> None:
         http.insist()
         check.begin()
+        certificates.begin()
 
     relay = Relay(
         source=parts.source,
@@ -75,11 +74,13 @@ def run_relay(config: RelayConfig, *, stop: Stop, wait: bool = True, accept_gap:
     )
     try:
         http.offer()
+        systemd.begin()
         relay.run()
         http.raise_refusal()
     finally:
         parts.close()
         http.close()
+        systemd.close()
 
 
 class _Parts:
@@ -196,47 +197,3 @@ def _timing(config: RelayConfig) -> Timing:
         release=config.delivery.release_line_after_seconds,
         drain=config.delivery.drain_seconds,
     )
-
-
-class _Http:
-    """A busy port is only warned of while standing by, and for a moment after: the reader before us may hold it."""
-
-    def __init__(self, config: RelayConfig, *, stats: Stats, stop: Stop) -> None:
-        self._address = config.http.address
-        self._server = HttpServer(self._address, stats) if self._address else None
-        self._stop = stop
-        self._refusal: RefusedError | None = None
-        self._insisting: threading.Thread | None = None
-
-    def offer(self) -> None:
-        if self._server is not None and not self._server.start():
-            log.warning("http_port_busy", address=self._address, consequence="tried again when the slot is taken over")
-
-    def insist(self) -> None:
-        """On a thread of its own: the loop does not wait for a port."""
-        if self._server is not None and self._insisting is None and not self._server.start():
-            self._insisting = threading.Thread(target=self._keep_trying, name="cdc-relay-http", daemon=True)
-            self._insisting.start()
-
-    def close(self) -> None:
-        if self._server is not None:
-            self._server.close()
-
-    def raise_refusal(self) -> None:
-        """After the relay has stopped for it: whatever else went wrong on the way has said so already."""
-        if self._refusal is not None:
-            raise self._refusal
-
-    def _keep_trying(self) -> None:
-        assert self._server is not None
-        deadline = time.monotonic() + _PORT_PATIENCE_SECONDS
-        try:
-            while not self._stop.requested and not self._server.start():
-                if time.monotonic() > deadline:
-                    host, port = self._address or ("", 0)
-                    remedy = "set http.listen to a free port, or off"
-                    raise RefusedError(f"http.listen: {host}:{port} is in use by another process", remedy=remedy)
-                time.sleep(0.2)
-        except RefusedError as exc:
-            self._refusal = exc
-            self._stop.request()
