@@ -73,9 +73,12 @@ class Transaction:
         return f"transaction {self.xid} at LSN {format_lsn(self.commit_lsn)}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Origin:
-    """The outbox that a change comes from; `event_fields` names what `Ticket.event` carries, in its order."""
+    """The outbox that a change comes from; `event_fields` names what `Ticket.event` carries, in its order.
+
+    Compared by identity: it is a key for every record, and a dataclass' own hash costs 0.3 us.
+    """
 
     label: str  # the table as SQL writes it, or the prefix of messages
     event_fields: tuple[str, ...] = ("id", "type")  # of: id, type, correlation_id, tenant

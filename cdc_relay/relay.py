@@ -97,7 +97,7 @@ class Relay:
         state = State.WAITING
         try:
             if (checkup := self._await(self._source.preflight)) is not None:
-                self._stats.slot_lag_bytes = checkup.lag_bytes
+                self._stats.see_slot(checkup.lag_bytes, checkup.room_bytes)
             state = State.RELEASED if self._released else State.WAITING
             self._probe_sink()
             self._await(self._lot.open)
@@ -152,7 +152,7 @@ class Relay:
         while not self._stop.requested:
             self._stats.last_turn_at = time.monotonic()
             self._sink.poll(0)  # serves error_cb: the cause of a broker's silence
-            self._stats.sink_error = self._sink.error
+            self._stats.sink_error, self._stats.sink_statistics = self._sink.error, self._sink.statistics
             try:
                 return future.result(timeout=0.05)
             except FutureTimeout:

@@ -6,10 +6,11 @@ import time
 from enum import StrEnum
 from typing import NamedTuple
 
+from cdc_relay.counters import Counters
 from cdc_relay.model import Failure
 from cdc_relay.parking.entry import Survey
 
-__all__ = ["Closure", "Note", "State", "Stats"]
+__all__ = ["Bounds", "Closure", "Note", "Room", "State", "Stats"]
 
 _NOTE_COUNT = 20
 _SAMPLE_COUNT = 11  # one a second: the rate of the last ten
@@ -33,6 +34,22 @@ class Closure(NamedTuple):
     since: float
 
 
+class Bounds(NamedTuple):
+    """What the configuration allows at most."""
+
+    window_records: int = 0
+    window_bytes: int = 0
+    lot_records: int = 0
+    lot_bytes: int = 0
+
+
+class Room(NamedTuple):
+    """What Postgres keeps for the slot."""
+
+    left_bytes: int  # that may still be written
+    limit_bytes: int
+
+
 class Note(NamedTuple):
     """Something that went wrong, by the wall clock; what is said again is counted, not repeated."""
 
@@ -42,12 +59,18 @@ class Note(NamedTuple):
     times: int = 1
 
 
+_UNBOUNDED = Bounds()
+
+
 class Stats:
     """One writer (the loop's thread), many readers; each field is replaced, never mutated in place."""
 
     __slots__ = (
+        "bounds",
+        "certificates",
         "change_count",
         "closed_topics",
+        "counters",
         "dead_count",
         "dropped_count",
         "ignored_count",
@@ -65,8 +88,11 @@ class Stats:
         "published_count",
         "reconnect_count",
         "republished_count",
+        "room",
         "samples",
+        "service",
         "sink_error",
+        "sink_statistics",
         "slot",
         "slot_lag_bytes",
         "started_at",
@@ -76,8 +102,11 @@ class Stats:
         "transaction_count",
     )
 
-    def __init__(self, *, slot: str = "") -> None:
+    def __init__(self, *, slot: str = "", service: str = "", bounds: Bounds = _UNBOUNDED) -> None:
         self.slot = slot
+        self.service = service or slot
+        self.bounds = bounds
+        self.counters = Counters()
         self.published_count = 0
         self.published_bytes = 0
         self.parked_count = 0  # records sent to the lot, whatever the reason
@@ -93,6 +122,9 @@ class Stats:
         self.open_record_count = 0  # read and not yet settled
         self.open_bytes = 0
         self.slot_lag_bytes: int | None = None  # None until the catalog has been asked
+        self.room: Room | None = None  # None: not asked yet, or as much as the disk has
+        self.certificates: dict[str, float] = {}  # by place: until when, in seconds since 1970
+        self.sink_statistics = ""  # as the broker's client library prints them
         self.oldest_commit_us: int | None = None  # of what is read and not settled, by the server's clock; as sampled
         self.lag_us: int | None = None  # how long after its commit the newest was sent; 0: nothing comes; as sampled
         self.samples: tuple[tuple[float, int], ...] = ()  # when, and how many were published by then
@@ -118,6 +150,10 @@ class Stats:
         self.state_reason = reason
         self.state = state
         return True
+
+    def see_slot(self, lag_bytes: int | None, room_bytes: tuple[int, int] | None) -> None:
+        self.slot_lag_bytes = lag_bytes
+        self.room = None if room_bytes is None else Room(*room_bytes)
 
     def note(self, what: str) -> None:
         """Among the last things that went wrong."""

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import threading
+import os
 import time
 from collections.abc import Sequence
 
 import structlog
 
 from cdc_relay import __version__
+from cdc_relay.admin.certificate_watch import CertificateWatch
 from cdc_relay.admin.check.beside import CheckBeside
 from cdc_relay.bell import Bell
 from cdc_relay.config import RelayConfig, SinkConfig
 from cdc_relay.delivery.intake import Intake
 from cdc_relay.delivery.window import Window
 from cdc_relay.dispatch.dispatch import Dispatch, DispatchOptions
-from cdc_relay.errors import ConfigError, RefusedError
+from cdc_relay.errors import ConfigError
 from cdc_relay.helper import Helper
-from cdc_relay.http.server import HttpServer
+from cdc_relay.http.listening import Listening
 from cdc_relay.logs import says_debug
 from cdc_relay.model import Dropped, Record, Transaction, Unroutable
 from cdc_relay.parking.entry import Claim, Inventory
@@ -35,8 +36,9 @@ from cdc_relay.sinks.none import NoneSink
 from cdc_relay.sinks.sink import Sink
 from cdc_relay.sources.preflight import Wanted
 from cdc_relay.sources.slot_source import SlotSource
-from cdc_relay.stats import Stats
+from cdc_relay.stats import Bounds, Stats
 from cdc_relay.stop import Stop
+from cdc_relay.systemd import Systemd
 from cdc_relay.target import (
     conninfo_of,
     parking_conninfo_of,
@@ -46,23 +48,24 @@ from cdc_relay.target import (
     wanted_of,
 )
 
-__all__ = ["dispatch_options", "make_lot", "make_sink", "run_relay"]
+__all__ = ["dispatch_options", "make_lot", "make_sink", "make_stats", "run_relay"]
 
 log = structlog.get_logger()
-
-_PORT_PATIENCE_SECONDS = 10.0  # what a reader that just gave the slot away may need to close its port
 
 
 def run_relay(config: RelayConfig, *, stop: Stop, wait: bool = True, accept_gap: bool = False) -> None:
     """Blocks until stopped; raises RelayError with the reason otherwise."""
     _tell_start(config)
     parts = _Parts(config, stop, accept_gap=accept_gap)
-    http = _Http(config, stats=parts.stats, stop=stop)
+    http = Listening(config.http.address, stats=parts.stats, stop=stop)
+    systemd = Systemd(os.environ, stats=parts.stats, stop=stop)
     check = CheckBeside(config, stop)
+    certificates = CertificateWatch(config, stats=parts.stats, stop=stop)
 
     def on_streaming() -> None:
         http.insist()
         check.begin()
+        certificates.begin()
 
     relay = Relay(
         source=parts.source,
@@ -78,11 +81,13 @@ def run_relay(config: RelayConfig, *, stop: Stop, wait: bool = True, accept_gap:
     )
     try:
         http.offer()
+        systemd.begin()
         relay.run()
         http.raise_refusal()
     finally:
         parts.close()
         http.close()
+        systemd.close()
 
 
 def _tell_start(config: RelayConfig) -> None:
@@ -96,7 +101,7 @@ class _Parts:
 
     def __init__(self, config: RelayConfig, stop: Stop, *, accept_gap: bool) -> None:
         wanted = wanted_of(config)
-        self.stats = Stats(slot=config.source.slot)
+        self.stats = make_stats(config)
         self.source = _make_source(config, wanted, accept_gap=accept_gap)
         self._router = Router(wanted.outboxes)
         self.sink = make_sink(config.sink, fixed_topics=self._router.fixed_topics)
@@ -150,6 +155,12 @@ class _Parts:
         return add_headers(routed, claim.headers)
 
 
+def make_stats(config: RelayConfig) -> Stats:
+    window, limit = config.delivery.window, config.parking.limit
+    bounds = Bounds(window.records, window.bytes, limit.records, limit.bytes)
+    return Stats(slot=config.source.slot, service=config.service_name, bounds=bounds)
+
+
 def _make_source(config: RelayConfig, wanted: Wanted, *, accept_gap: bool) -> SlotSource:
     return SlotSource(
         wanted,
@@ -200,47 +211,3 @@ def _timing(config: RelayConfig) -> Timing:
         release=config.delivery.release_line_after_seconds,
         drain=config.delivery.drain_seconds,
     )
-
-
-class _Http:
-    """A busy port is only warned of while standing by, and for a moment after: the reader before us may hold it."""
-
-    def __init__(self, config: RelayConfig, *, stats: Stats, stop: Stop) -> None:
-        self._address = config.http.address
-        self._server = HttpServer(self._address, stats) if self._address else None
-        self._stop = stop
-        self._refusal: RefusedError | None = None
-        self._insisting: threading.Thread | None = None
-
-    def offer(self) -> None:
-        if self._server is not None and not self._server.start():
-            log.warning("http_port_busy", address=self._address, consequence="tried again when the slot is taken over")
-
-    def insist(self) -> None:
-        """On a thread of its own: the loop does not wait for a port."""
-        if self._server is not None and self._insisting is None and not self._server.start():
-            self._insisting = threading.Thread(target=self._keep_trying, name="cdc-relay-http", daemon=True)
-            self._insisting.start()
-
-    def close(self) -> None:
-        if self._server is not None:
-            self._server.close()
-
-    def raise_refusal(self) -> None:
-        """After the relay has stopped for it: whatever else went wrong on the way has said so already."""
-        if self._refusal is not None:
-            raise self._refusal
-
-    def _keep_trying(self) -> None:
-        assert self._server is not None
-        deadline = time.monotonic() + _PORT_PATIENCE_SECONDS
-        try:
-            while not self._stop.requested and not self._server.start():
-                if time.monotonic() > deadline:
-                    host, port = self._address or ("", 0)
-                    remedy = "set http.listen to a free port, or off"
-                    raise RefusedError(f"http.listen: {host}:{port} is in use by another process", remedy=remedy)
-                time.sleep(0.2)
-        except RefusedError as exc:
-            self._refusal = exc
-            self._stop.request()

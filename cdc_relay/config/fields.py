@@ -37,6 +37,7 @@ __all__ = [
     "RouteName",
     "Seconds",
     "Secret",
+    "Service",
     "Share",
     "SlotName",
     "Table",
@@ -49,6 +50,7 @@ __all__ = [
 ]
 
 _SLOT = re.compile(r"[a-z0-9_]{1,63}")
+_SERVICE = re.compile(r"[A-Za-z0-9._/-]{1,100}")
 _REFERENCE = r".*\$\{.*"  # what holds a ${VARIABLE} cannot be judged by an editor
 _T = TypeVar("_T", int, float)
 
@@ -124,6 +126,12 @@ def _hide(value: SecretStr | None) -> str | None:
 def _slot(value: object) -> str:
     if not _SLOT.fullmatch(text_of(value)):
         raise ValueError("Postgres allows 1 to 63 of a-z, 0-9 and _ in the name of a slot")
+    return text_of(value)
+
+
+def _service(value: object) -> str:
+    if not _SERVICE.fullmatch(text_of(value)):
+        raise ValueError("expected 1 to 100 letters, digits and . _ / -")
     return text_of(value)
 
 
@@ -215,6 +223,7 @@ Dsn: TypeAlias = Annotated[
 Secret: TypeAlias = Annotated[
     SecretStr | None, BeforeValidator(_secret), PlainSerializer(_hide), _TEXT_SCHEMA, Kind("secret text")
 ]
+Service: TypeAlias = Annotated[str, PlainValidator(_service), _json("[A-Za-z0-9._/-]{1,100}"), Kind("name")]
 SlotName: TypeAlias = Annotated[str, PlainValidator(_slot), _json("[a-z0-9_]{1,63}"), Kind("slot name")]
 Publication: TypeAlias = Annotated[
     str,

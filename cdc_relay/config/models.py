@@ -19,6 +19,7 @@ from cdc_relay.config.fields import (
     Publication,
     Seconds,
     Secret,
+    Service,
     SlotName,
     Topic,
     Within,
@@ -105,6 +106,11 @@ class HttpConfig(Section):
 class RelayConfig(Section):
     """The whole file."""
 
+    service: Service | None = Field(
+        default=None,
+        description="Name of this relay in metrics (the label `service`) and logs; the same for all relays of a slot. "
+        "Left out: the slot's name.",
+    )
     source: SourceConfig
     sink: SinkConfig
     outboxes: Annotated[tuple[OutboxConfig, ...], AfterValidator(check_outboxes)] = Field(
@@ -121,6 +127,10 @@ class RelayConfig(Section):
     )
 
     _places: Places = PrivateAttr(default_factory=Places)
+
+    @property
+    def service_name(self) -> str:
+        return self.service or self.source.slot
 
     @property
     def places(self) -> Places:

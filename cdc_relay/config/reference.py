@@ -90,7 +90,8 @@ def _default(schema: dict[str, object], section: Section, key: str, info: FieldI
         return "required"
     definitions = schema["$defs"]
     assert isinstance(definitions, dict)
-    default = definitions[section.__name__]["properties"][key].get("default")
+    described = definitions.get(section.__name__, schema)  # the whole file is described by the schema itself
+    default = described["properties"][key].get("default")
     if isinstance(default, bool):
         return "`true`" if default else "`false`"
     return "none" if default is None else f"`{default}`"

@@ -43,8 +43,12 @@ class Claims:
         is_dead = failure.error_class is not ErrorClass.TRANSIENT or retry_count >= claim.max_attempts
         retry_seconds = None if is_dead else delay_seconds(claim.policy.retry, retry_count, random.random)
         self.conclude(claim, Outcome.FAILED, failure=failure, retry_seconds=retry_seconds)
+        counter = self._stats.counters.of(claim.outbox, claim.topic)
         if is_dead:
+            counter.failed += 1
             note_death(self._stats, claim.topic, failure)
+        else:
+            counter.retried += 1
         return is_dead
 
     def conclude(

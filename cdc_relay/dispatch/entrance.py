@@ -97,8 +97,20 @@ class Entrance:
             self.on_parked(entry)
             if entry.retry_seconds is not None or entry.scheduled_at is not None or entry.status is Status.DEAD:
                 self.on_due(entry)
+            self._count(entry)
         self._stats.parked_count += len(entries)
         self.parked_at = self.now
+
+    def _count(self, entry: Entry) -> None:
+        counters = self._stats.counters
+        counters.parked[entry.reason] += 1
+        if entry.reason is not Reason.FAILURE:
+            return
+        counter = counters.of(entry.ticket.origin.label, entry.ticket.topic)
+        if entry.status is Status.DEAD:
+            counter.failed += 1
+        else:
+            counter.retried += 1
 
     def _pass_door(self, entry: Entry) -> None:
         if entry.record is None:

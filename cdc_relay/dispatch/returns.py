@@ -8,6 +8,7 @@ from cdc_relay.dispatch.culprits import Culprits
 from cdc_relay.dispatch.detours import Detours
 from cdc_relay.dispatch.strict_keys import StrictKeys
 from cdc_relay.dispatch.traffic import Traffic
+from cdc_relay.dispatch.verdict_counter import VerdictCounter
 from cdc_relay.dispatch.verdicts import Verdicts
 from cdc_relay.parking.entry import Claim, Outcome, Purpose
 from cdc_relay.sinks.sink import Reports, Slip
@@ -37,15 +38,18 @@ class Returns:
         self._keys = keys
         self._verdicts = verdicts
         self._stats = stats
+        self._counter = VerdictCounter(stats.counters)
 
     def settle(self, reports: Reports) -> None:
         if reports.delivered or reports.failed:
-            self._traffic.count_back(reports)
+            topics = self._counter.count(reports, has_claims=bool(self._claims.open_ids))
+            self._traffic.count_back(topics)
             self._conclude(reports)
 
     def take_back(self) -> None:
         """Empty the sink: what was out for a closed topic goes into the lot, the rest out again, in order."""
         emptied = self._traffic.empty()
+        self._counter.count(emptied.reports, has_claims=bool(self._claims.open_ids))
         self._conclude(emptied.reports)
         for slip, record in sorted(emptied.purged, key=lambda each: each[0].position):
             if self._detours.is_shut(record.topic):

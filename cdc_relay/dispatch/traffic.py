@@ -5,12 +5,12 @@ Hands records out and forgets them; what a verdict means for them is decided els
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Mapping
 
 from cdc_relay.dispatch.culprits import Culprits
 from cdc_relay.model import Record
 from cdc_relay.parking.entry import KeyScope
-from cdc_relay.sinks.sink import Emptied, Reports, Sink, Slip, TopicLimits
+from cdc_relay.sinks.sink import Emptied, Sink, Slip, TopicLimits
 
 __all__ = ["Traffic"]
 
@@ -60,9 +60,9 @@ class Traffic:
         self._culprits.forget(slip)
         self.scopes.pop(slip.position, None)
 
-    def count_back(self, reports: Reports) -> None:
-        topics = [slip.topic for slip in reports.delivered] + [reject.record.topic for reject in reports.failed]
-        for topic, count in Counter(topics).items():
+    def count_back(self, topics: Mapping[str, int]) -> None:
+        """So many of them came back, by topic."""
+        for topic, count in topics.items():
             left = self.out.get(topic, 0) - count
             if left > 0:
                 self.out[topic] = left

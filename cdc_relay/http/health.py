@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from cdc_relay.parking.entry import Status
 from cdc_relay.stats import State, Stats
@@ -30,6 +31,7 @@ class Snapshot:
     sink_error: str
     closed_topics: tuple[str, ...] = ()  # their names
     dead_count: int | None = None  # in the lot; None until it was asked
+    oldest_commit_us: int | None = None  # of what is open, as sampled
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +77,7 @@ def take_snapshot(stats: Stats) -> Snapshot:
         sink_error=stats.sink_error,
         closed_topics=tuple(closure.topic for closure in stats.closed_topics),
         dead_count=None if stats.lot is None else stats.lot.counts.get(Status.DEAD, 0),
+        oldest_commit_us=stats.oldest_commit_us,
     )
 
 
@@ -98,9 +101,16 @@ def judge_ready(seen: Snapshot, now: float) -> Health:
 
 
 def _describe_stall(seen: Snapshot, stalled_seconds: float) -> str:
-    stall = f"{seen.open_record_count} records are open and none was settled for {stalled_seconds:.0f} s"
+    stall = f"{seen.open_record_count} records are open{_describe_oldest(seen)} and none was settled for"
+    stall += f" {stalled_seconds:.0f} s"
     cause = seen.sink_error or seen.state_reason
     return f"{stall} (limit {SETTLE_LIMIT_SECONDS:.0f} s)" + (f": {cause}" if cause else "")
+
+
+def _describe_oldest(seen: Snapshot) -> str:
+    if seen.oldest_commit_us is None:
+        return ""
+    return f", the oldest committed at {datetime.fromtimestamp(seen.oldest_commit_us / 1e6, UTC):%Y-%m-%dT%H:%M:%SZ},"
 
 
 def _passing(seen: Snapshot, now: float) -> Health:

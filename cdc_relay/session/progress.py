@@ -82,6 +82,7 @@ class Progress:
         """What only people look at, and what would cost something in every turn."""
         stats, intake = self._stats, self._intake
         stats.sample(now)
+        stats.sink_statistics = self._sink.statistics
         stats.last_delivered_at = self._dispatch.traffic.delivered_at or stats.last_delivered_at
         if not intake.ledger.received_lsn:
             return  # nothing has come yet: what an earlier session knew is all there is

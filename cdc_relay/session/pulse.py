@@ -17,12 +17,12 @@ __all__ = ["Pulse"]
 class Pulse:
     def __init__(self, stream: Stream, intake: Intake, ceiling: Ceiling, timing: Timing, *, now: float) -> None:
         self.heard_at = now
+        self.confirmed_lsn = 0  # what Postgres was last told
         self._report_at = now  # the first one at once: flush 0, so that the server knows we are here
         self._stream = stream
         self._intake = intake
         self._ceiling = ceiling
         self._timing = timing
-        self._confirmed = False  # the first confirmation does not wait for the clock: a short session must get on too
 
     @property
     def due_at(self) -> float:
@@ -31,7 +31,8 @@ class Pulse:
 
     def report_if_due(self, now: float) -> None:
         has_risen = self._ceiling.tend(now)
-        first = self._intake.ledger.confirmable_lsn and not self._confirmed
+        # The first confirmation does not wait for the clock: a short session must get on too.
+        first = self._intake.ledger.confirmable_lsn and not self.confirmed_lsn
         if first or has_risen or self._intake.reply_is_due or now >= self._report_at:
             self._intake.reply_is_due = False
             # A server with nothing to say answers only when asked: ask in time to tell silence from death.
@@ -42,7 +43,7 @@ class Pulse:
         ledger = self._intake.ledger
         flush_lsn = ledger.report()
         self._stream.send_status(write_lsn=ledger.received_lsn, flush_lsn=flush_lsn, reply_requested=reply_requested)
-        self._confirmed = flush_lsn > 0
+        self.confirmed_lsn = flush_lsn
 
     def notice_silence(self, now: float) -> None:
         if now - self.heard_at > self._timing.silence:

@@ -20,6 +20,7 @@ from cdc_relay.session.drain import Drain
 from cdc_relay.session.parting import Parting
 from cdc_relay.session.progress import Progress
 from cdc_relay.session.pulse import Pulse
+from cdc_relay.session.stages import Stages
 from cdc_relay.session.stream import Stream
 from cdc_relay.session.timing import Timing
 from cdc_relay.session.watch import Check, Watch
@@ -79,6 +80,7 @@ class Session:
         self._pulse = Pulse(stream, intake, self._ceiling, timing, now=now)
         self._watch = Watch(check, intake, stats=stats, pause_seconds=timing.check, now=now)
         self._progress = Progress(intake, dispatch, sink, ceiling=self._ceiling, stats=stats, timing=timing, now=now)
+        self._stages = Stages(intake, dispatch.publisher.offer, stats.counters)
         self._build_ways()
 
     def _build_ways(self) -> None:
@@ -123,7 +125,7 @@ class Session:
         now = self._clock()
         self._standstill.notice(now)
         self._dispatch.traffic.now = now
-        more = self._careful_reader.gulp() if self._dispatch.caution.is_on else self._gulp()
+        more = self._careful_reader.gulp() if self._dispatch.caution.is_on else self._gulp(now)
         self._dispatch.returns.settle(self._await_reports(more, now))
         may_claim = not (self._progress.is_holding(now) and self._dispatch.is_waiting_for_broker)
         self._dispatch.tend(self._clock(), may_claim=may_claim)
@@ -131,15 +133,18 @@ class Session:
         self._watch.tend(now)
         self._pulse.notice_silence(now)
         self._pulse.report_if_due(now)
+        self._stages.note_confirmation(now, self._pulse.confirmed_lsn)
         self._progress.observe(now)
         return self._find_end(now)
 
     # -- reading and publishing
 
-    def _gulp(self) -> bool:
+    def _gulp(self, now: float) -> bool:
         """Read what the socket has, within the window. True while there is more."""
         read, take, offer = self._stream.read, self._intake.take, self._dispatch.publisher.offer
-        window = self._intake.window
+        window, stages = self._intake.window, self._stages
+        if stages.is_due(now):
+            take, offer = stages.take, stages.offer
         if self._dispatch.is_paused:
             self._pulse.heard_at = self._clock()  # unheard while we do not listen is no silence
             return True

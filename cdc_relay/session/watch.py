@@ -24,6 +24,9 @@ class CheckResult(Protocol):
     @property
     def lag_bytes(self) -> int | None: ...
 
+    @property
+    def room_bytes(self) -> tuple[int, int] | None: ...
+
 
 Check = Callable[[], Future[Any]]  # of CheckResult; Future is invariant
 
@@ -61,6 +64,6 @@ class Watch:
             log.warning("check_failed", reason=exc.message)
             self._stats.note(f"check failed: {exc.message}")
             return
-        self._stats.slot_lag_bytes = result.lag_bytes
+        self._stats.see_slot(result.lag_bytes, result.room_bytes)
         if self._idle_lsn_under_check:
             self._intake.confirm_idle(self._idle_lsn_under_check)

@@ -29,10 +29,11 @@ class KafkaSink:
 
     def __init__(self, configured: Mapping[str, str], *, fixed_topics: Sequence[str] = ()) -> None:
         self.error = ""
+        self.statistics = ""
         self.fixed_limits: dict[str, TopicLimits] = {}
         self._fixed_topics = fixed_topics
         self._properties = producer_properties(configured)
-        self._main = Outlet(self._properties, complain=self._on_error)
+        self._main = self._make_main()
         self._alone: AloneOutlet | None = None
         self._alone_used_at = 0.0
         self._limits: LimitsReader | None = None  # of the helper thread
@@ -72,7 +73,7 @@ class KafkaSink:
             self.empty()
         except SinkError:
             self._main.close()
-            self._main = Outlet(self._properties, complain=self._on_error)
+            self._main = self._make_main()
             self._producers = (self._main.producer,)
 
     def probe(self) -> None:
@@ -91,6 +92,9 @@ class KafkaSink:
         """Whatever is still open is given up: the slot has it."""
         self._drop_alone()
         self._main.abandon()
+
+    def _make_main(self) -> Outlet:
+        return Outlet(self._properties, complain=self._on_error, on_statistics=self._on_statistics)
 
     def _outlets(self) -> list[Outlet]:
         return [self._main] if self._alone is None else [self._main, self._alone]
@@ -131,6 +135,10 @@ class KafkaSink:
         if reports.delivered:
             self.error = ""
         return reports
+
+    def _on_statistics(self, text: str) -> None:
+        """Inside poll(), on the loop's thread: whoever wants to read it parses it."""
+        self.statistics = text
 
     def _on_error(self, error: KafkaError) -> None:
         if error.code() == KafkaError._ALL_BROKERS_DOWN and self.error:

@@ -26,6 +26,7 @@ _NEWLINE = ord("\n")
 class LogSink:
     def __init__(self, output: LineOutput) -> None:
         self.error = ""
+        self.statistics = ""
         self.fixed_limits: dict[str, TopicLimits] = {}
         self._output = output
         self._waiting: deque[tuple[Slip, Record]] = deque()

@@ -15,6 +15,7 @@ class NoneSink:
 
     def __init__(self) -> None:
         self.error = ""
+        self.statistics = ""
         self.fixed_limits: dict[str, TopicLimits] = {}
         self._taken: list[Slip] = []
 

@@ -27,7 +27,12 @@ class Outlet:
     """Verdicts stay in `delivered`, `failed` and `purged` until the owner takes them away."""
 
     def __init__(
-        self, properties: Mapping[str, str], *, complain: Callable[[KafkaError], None], is_alone: bool = False
+        self,
+        properties: Mapping[str, str],
+        *,
+        complain: Callable[[KafkaError], None],
+        on_statistics: Callable[[str], None] | None = None,
+        is_alone: bool = False,
     ) -> None:
         self.delivered: list[Slip] = []
         self.failed: list[Reject] = []
@@ -37,7 +42,7 @@ class Outlet:
         self._complain = complain
         self._is_alone = is_alone
         self._is_emptying = False
-        self.producer = build_producer(properties, self._on_error)
+        self.producer = build_producer(properties, self._on_error, on_statistics=on_statistics)
         self._produce: Callable[..., None] = self.producer.produce
         self._on_report = self._report  # bound once, not once per record: 40 ns
 

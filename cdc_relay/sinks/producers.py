@@ -32,6 +32,7 @@ _DEFAULTS = {
     # A refused batch makes those behind it wait for so long: at 100 ms a topic with bad records got half the rate.
     "retry.backoff.ms": "2",
     "retry.backoff.max.ms": "100",
+    "statistics.interval.ms": "10000",  # for /metrics; the text is parsed only when it is read
     "log_level": "0",  # error_cb tells what matters
     "socket.keepalive.enable": "true",
     "reconnect.backoff.max.ms": "2000",
@@ -53,6 +54,7 @@ _ALONE = {
     "batch.num.messages": "1",
     "linger.ms": "0",  # nothing will join it: no sense in waiting
     "enable.idempotence": "false",
+    "statistics.interval.ms": "0",
 }
 
 
@@ -61,9 +63,15 @@ def alone_properties(properties: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in properties.items() if name not in _ALIASES.values()} | _ALONE
 
 
-def build_producer(properties: Mapping[str, str], on_error: Callable[[KafkaError], None]) -> Producer:
+def build_producer(
+    properties: Mapping[str, str],
+    on_error: Callable[[KafkaError], None],
+    *,
+    on_statistics: Callable[[str], None] | None = None,
+) -> Producer:
+    callbacks = {"error_cb": on_error} | ({} if on_statistics is None else {"stats_cb": on_statistics})
     try:
-        return Producer({**properties, "error_cb": on_error}, logger=_client_log)
+        return Producer({**properties, **callbacks}, logger=_client_log)
     except (KafkaException, TypeError, ValueError) as exc:
         raise ConfigError(
             f"sink.kafka: {text_of(exc)}",

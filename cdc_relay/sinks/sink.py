@@ -45,6 +45,7 @@ class TopicLimits(NamedTuple):
 
 class Sink(Protocol):
     error: str  # the broker's latest complaint; empty while it answers
+    statistics: str  # what the client library counts, as JSON of its own; empty until it says so
     fixed_limits: dict[str, TopicLimits]  # of topics that are known before their records, as the last probe found them
 
     def publish(self, record: Record, slip: Slip) -> None:

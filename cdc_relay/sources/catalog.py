@@ -35,6 +35,7 @@ class SlotFacts:
     active_pid: int | None = None  # of the process that serves its reader
     invalidation: str = ""  # why it can never be read again (from 17 on)
     synced: bool = False  # it came from another server by slot synchronization (from 17 on)
+    safe_bytes: int | None = None  # WAL until it may be lost; None: no limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +72,7 @@ class Facts:
     slot: SlotFacts | None
     publication: PublicationFacts | None
     tables: dict[tuple[str, str], TableFacts]  # those that exist
+    keep_bytes: int | None = None  # max_slot_wal_keep_size; None: no limit
 
     @property
     def fingerprint(self) -> Fingerprint:
@@ -85,17 +87,25 @@ class Facts:
     def lag_bytes(self) -> int | None:
         return None if self.slot is None else max(0, self.wal_lsn - self.slot.confirmed_lsn)
 
+    @property
+    def room_bytes(self) -> tuple[int, int] | None:
+        """What may still be written before the slot may be lost, and of how much; None: there is no limit."""
+        if self.slot is None or self.slot.safe_bytes is None or self.keep_bytes is None:
+            return None
+        return max(0, self.slot.safe_bytes), self.keep_bytes
+
 
 OLDEST_VERSION = 150000
 
 _SERVER = """
 SELECT current_setting('server_version_num'), current_database(), current_setting('wal_level'),
        current_setting('synchronous_standby_names'),
-       CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_lsn() END
+       CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_lsn() END,
+       (SELECT setting::bigint * 1048576 FROM pg_settings WHERE name = 'max_slot_wal_keep_size' AND setting <> '-1')
 """
 _SLOT = """
 SELECT plugin, database, two_phase, temporary, wal_status, coalesce(confirmed_flush_lsn, '0/0'), active_pid,
-       to_jsonb(s) ->> 'invalidation_reason', to_jsonb(s) ->> 'synced'
+       to_jsonb(s) ->> 'invalidation_reason', to_jsonb(s) ->> 'synced', safe_wal_size
   FROM pg_replication_slots s WHERE slot_name = $1
 """
 _PUBLICATION = "SELECT oid, puballtables, pubinsert, pubviaroot FROM pg_publication WHERE pubname = $1"
@@ -132,7 +142,7 @@ _SYNC_STATE = "SELECT coalesce(sync_state, '') FROM pg_stat_replication WHERE pi
 
 def read_facts(line: Line, *, slot: str, publication: str, tables: Iterable[tuple[str, str]]) -> Facts:
     """The server's answers of one moment; the WAL position is read first, so all of it is covered by the rest."""
-    version, database, wal_level, standbys, wal_lsn = (value or "" for value in line.query(_SERVER)[0])
+    version, database, wal_level, standbys, wal_lsn, keep = (value or "" for value in line.query(_SERVER)[0])
     supported = int(version) >= OLDEST_VERSION  # older catalogs lack columns that we ask for
     found = {table: _read_table(line, table, publication) for table in tables} if supported else {}
     return Facts(
@@ -144,6 +154,7 @@ def read_facts(line: Line, *, slot: str, publication: str, tables: Iterable[tupl
         slot=_read_slot(line, slot) if supported else None,
         publication=_read_publication(line, publication) if supported else None,
         tables={table: facts for table, facts in found.items() if facts is not None},
+        keep_bytes=int(keep) if keep else None,
     )
 
 
@@ -157,7 +168,7 @@ def _read_slot(line: Line, slot: str) -> SlotFacts | None:
     rows = line.query(_SLOT, [slot])
     if not rows:
         return None
-    plugin, database, two_phase, temporary, wal_status, confirmed, pid, reason, synced = (
+    plugin, database, two_phase, temporary, wal_status, confirmed, pid, reason, synced, safe = (
         value or "" for value in rows[0]
     )
     return SlotFacts(
@@ -170,6 +181,7 @@ def _read_slot(line: Line, slot: str) -> SlotFacts | None:
         active_pid=int(pid) if pid else None,
         invalidation=reason,
         synced=synced == "true",
+        safe_bytes=int(safe) if safe else None,
     )
 
 

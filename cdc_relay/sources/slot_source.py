@@ -40,6 +40,7 @@ class Checkup:
     """A look at the catalog that found everything as it was."""
 
     lag_bytes: int | None
+    room_bytes: tuple[int, int] | None = None  # of the WAL that is kept: left, and of how much; None: no limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +87,7 @@ class SlotSource:
         facts = self._facts()
         refuse(self._find_problems(facts))
         self._compare(facts)
-        return Checkup(facts.lag_bytes)
+        return Checkup(facts.lag_bytes, facts.room_bytes)
 
     def open(self) -> SlotStream:
         stream = start_stream(
@@ -112,7 +113,7 @@ class SlotSource:
         self._compare(facts)
         if self._is_waited_for(facts):
             refuse([standby_finding(self._wanted.application_name, facts.synchronous_standby_names)])
-        return Checkup(facts.lag_bytes)
+        return Checkup(facts.lag_bytes, facts.room_bytes)
 
     def is_free(self) -> bool:
         """Whether nobody reads the slot; also when it is gone, which the next preflight says better."""

@@ -97,6 +97,7 @@ class FakeSink:
         self.sick_topics: dict[str, Failure] = {}
         self.limits: dict[str, TopicLimits] = {}
         self.fixed_limits: dict[str, TopicLimits] = {}
+        self.statistics = ""
         self.away = ""  # why the probes get no answer
         self.broken = ""  # why every call but reset() fails
         self._delivered: list[Slip] = []
@@ -183,6 +184,7 @@ class FakeSink:
 @dataclass(frozen=True)
 class FakeCheckup:
     lag_bytes: int | None = 0
+    room_bytes: tuple[int, int] | None = None
 
 
 class FakeChecks:

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from cdc_relay.cli.reference import reference
-from cdc_relay.http.metrics import build_registry
-from cdc_relay.parking.entry import Survey
-from cdc_relay.stats import State, Stats
+from cdc_relay.http.meters import METERS
+from cdc_relay.http.reference import reference as metrics_reference
+from cdc_relay.stats import State
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = sorted([ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").rglob("*.md")])
@@ -20,6 +20,7 @@ RELIABILITY = (ROOT / "docs" / "reliability.md").read_text()
 
 LINK = re.compile(r"\[[^\]]+\]\(([^)\s]+)\)")
 NAMED_TEST = re.compile(r"`(?:\w+/)*(test_\w+\.py)(?:::\w+)*?(?:::(\w+)(?:\[[^`]*\])?)?`")
+LOG_EVENTS = {"outbox_start", "outbox_success", "outbox_retry", "outbox_failed"}
 NOT_OURS = re.compile(r"/(?:root|home|Users|tmp/|work/)|\bTODO\b", re.IGNORECASE)
 
 
@@ -66,12 +67,15 @@ def test_every_promise_of_this_version_has_its_tests() -> None:
     assert [number for number, tests in rows if not NAMED_TEST.search(tests)] == []
 
 
-def test_the_metrics_of_the_readme_are_those_that_are_served() -> None:
-    stats = Stats()
-    stats.slot_lag_bytes = 0
-    stats.lot = Survey()
-    served = {sample.name for family in build_registry(stats).collect() for sample in family.samples}
-    assert set(re.findall(r"`(outbox_\w+)", README)) == served
+@pytest.mark.parametrize("document", DOCUMENTS, ids=each)
+def test_every_metric_that_is_named_is_served(document: Path) -> None:
+    named = re.findall(r"`(outbox_\w+?)(?:_bucket|_sum|_count)?\b[`{]", document.read_text())
+    assert set(named) - METERS.keys() - LOG_EVENTS == set()
+
+
+def test_the_metrics_in_docs_are_the_generated_ones() -> None:
+    written = (ROOT / "docs" / "metrics.md").read_text()
+    assert written == metrics_reference(), "run: python -m cdc_relay.http.reference > docs/metrics.md"
 
 
 def test_the_states_of_the_readme_are_those_there_are() -> None:
@@ -84,7 +88,7 @@ def test_every_path_of_the_code_map_exists() -> None:
 
 
 def test_the_code_map_has_every_part_of_the_package() -> None:
-    parts = [path for path in (ROOT / "cdc_relay").iterdir() if not path.name.startswith("__")]
+    parts = [path for path in (ROOT / "cdc_relay").iterdir() if not path.name.startswith(("__", "py.typed"))]
     missing = {str(path.relative_to(ROOT)) for path in parts} - {path.rstrip("/") for path in code_map()}
     assert missing == set()
 

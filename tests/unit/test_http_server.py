@@ -21,7 +21,7 @@ ANSWER_SECONDS = 10
 
 @pytest.fixture
 def stats() -> Stats:
-    return Stats()
+    return Stats(slot="orders")
 
 
 @pytest.fixture
@@ -85,11 +85,11 @@ def test_standby_is_ready_with_its_role(server: HttpServer, stats: Stats) -> Non
 
 
 def test_metrics_are_text_for_prometheus(server: HttpServer, stats: Stats) -> None:
-    stats.published_count = 12
+    stats.transaction_count = 12
     status, content_type, body = ask(server, "/metrics")
     assert status == 200
     assert content_type.startswith("text/plain")
-    assert b"outbox_published_total 12.0" in body
+    assert b'outbox_transactions_total{service="orders"} 12.0' in body
 
 
 def test_metrics_are_openmetrics_for_who_asks(server: HttpServer) -> None:

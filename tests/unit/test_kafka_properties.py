@@ -58,7 +58,13 @@ def test_what_travels_alone_keeps_the_same_promises(configured: dict[str, str]) 
     together = producer_properties(configured)
     alone = alone_properties(together)
     differences = {name for name in together | alone if together.get(name) != alone.get(name)}
-    assert differences <= {"batch.num.messages", "linger.ms", "queue.buffering.max.ms", "enable.idempotence"}
+    assert differences <= {
+        "batch.num.messages",
+        "linger.ms",
+        "queue.buffering.max.ms",
+        "enable.idempotence",
+        "statistics.interval.ms",
+    }
     assert alone["acks"] == "all"
 
 

@@ -21,7 +21,13 @@ from cdc_relay.admin.check.finding import Finding, fail, ok, warn
 from cdc_relay.config import RelayConfig
 from cdc_relay.sources.remedy import words
 
-__all__ = ["Seen", "check_kafka_certificates", "check_postgres_certificates", "judge_certificates"]
+__all__ = [
+    "Seen",
+    "check_kafka_certificates",
+    "check_postgres_certificates",
+    "judge_certificates",
+    "see_certificates",
+]
 
 WARN_DAYS = 30
 _SECONDS = 5.0
@@ -41,26 +47,36 @@ class Seen:
 
 
 def check_postgres_certificates(config: RelayConfig) -> Iterator[Finding]:
-    seen: list[Seen] = []
-    for setting, dsn in (("source.dsn", config.source.dsn), ("parking.dsn", config.parking.dsn)):
-        if dsn is not None:
-            params = {key: str(value) for key, value in conninfo_to_dict(dsn).items() if value is not None}
-            seen += _in_files(setting, params, _POSTGRES_FILES)
-            seen += _on_postgres(setting, params)
-    yield from judge_certificates("postgres.certificates", seen, datetime.now(UTC))
+    yield from judge_certificates("postgres.certificates", _see_postgres(config), datetime.now(UTC))
 
 
 def check_kafka_certificates(config: RelayConfig) -> Iterator[Finding]:
+    yield from judge_certificates("kafka.certificates", _see_kafka(config), datetime.now(UTC))
+
+
+def see_certificates(config: RelayConfig) -> Iterator[Seen]:
+    yield from _see_postgres(config)
+    yield from _see_kafka(config)
+
+
+def _see_postgres(config: RelayConfig) -> Iterator[Seen]:
+    for setting, dsn in (("source.dsn", config.source.dsn), ("parking.dsn", config.parking.dsn)):
+        if dsn is not None:
+            params = {key: str(value) for key, value in conninfo_to_dict(dsn).items() if value is not None}
+            yield from _in_files(setting, params, _POSTGRES_FILES)
+            yield from _on_postgres(setting, params)
+
+
+def _see_kafka(config: RelayConfig) -> Iterator[Seen]:
     properties = config.sink.kafka
     if properties is None or "ssl" not in properties.get("security.protocol", "").lower():
         return
-    seen = [*_in_files("sink.kafka", properties, _KAFKA_FILES)]
+    yield from _in_files("sink.kafka", properties, _KAFKA_FILES)
     for name in _KAFKA_TEXTS:
         is_authority = name in _AUTHORITIES
-        seen += [Seen(f"sink.kafka {name}", each, is_authority) for each in read_pem(properties.get(name, ""))]
+        yield from (Seen(f"sink.kafka {name}", each, is_authority) for each in read_pem(properties.get(name, "")))
     for server in (properties.get("bootstrap.servers") or "").split(","):
-        seen += _on_broker(server.strip())
-    yield from judge_certificates("kafka.certificates", seen, datetime.now(UTC))
+        yield from _on_broker(server.strip())
 
 
 def judge_certificates(name: str, seen: Iterable[Seen], now: datetime) -> Iterator[Finding]:
