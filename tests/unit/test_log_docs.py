@@ -57,7 +57,7 @@ def test_the_figures_of_the_document_are_those_of_the_code() -> None:
 
 def test_the_example_begins_as_every_line_does() -> None:
     [example] = re.findall(r"```json\n(.*)\n```", TEXT)
-    assert list(json.loads(example))[:4] == ["timestamp", "level", "event", "slot"]
+    assert list(json.loads(example))[:5] == ["timestamp", "level", "event", "service", "slot"]
 
 
 @pytest.mark.skipif(shutil.which("jq") is None, reason="jq is not installed")
