@@ -101,7 +101,7 @@ class _Parts:
 
     def __init__(self, config: RelayConfig, stop: Stop, *, accept_gap: bool) -> None:
         wanted = wanted_of(config)
-        self.stats = make_stats(config)
+        self.stats = make_stats(config, wanted)
         self.source = _make_source(config, wanted, accept_gap=accept_gap)
         self._router = Router(wanted.outboxes)
         self.sink = make_sink(config.sink, fixed_topics=self._router.fixed_topics)
@@ -155,10 +155,14 @@ class _Parts:
         return add_headers(routed, claim.headers)
 
 
-def make_stats(config: RelayConfig) -> Stats:
+def make_stats(config: RelayConfig, wanted: Wanted) -> Stats:
     window, limit = config.delivery.window, config.parking.limit
     bounds = Bounds(window.records, window.bytes, limit.records, limit.bytes)
-    return Stats(slot=config.source.slot, service=config.service_name, bounds=bounds)
+    stats = Stats(slot=config.source.slot, service=config.service_name, bounds=bounds)
+    for outbox in wanted.outboxes:  # a series that begins at 0 shows its first failure as an increase
+        for topic in outbox.fixed_topics:
+            stats.counters.of(outbox.label, topic)
+    return stats
 
 
 def _make_source(config: RelayConfig, wanted: Wanted, *, accept_gap: bool) -> SlotSource:

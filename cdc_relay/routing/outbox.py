@@ -70,6 +70,11 @@ class Outbox(EventColumns):
         """What decides where a row goes, each once."""
         return tuple(dict.fromkeys(self._deciding()))
 
+    @property
+    def fixed_topics(self) -> tuple[str, ...]:
+        """Those that a route names without looking at a row."""
+        return tuple(str(route.topic) for route in self.routes if route.topic.is_fixed and not route.drop)
+
     def _deciding(self) -> Iterator[Field]:
         for route in self.routes:
             yield from route.deciding_fields

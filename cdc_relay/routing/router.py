@@ -41,8 +41,7 @@ class Router:
     @property
     def fixed_topics(self) -> tuple[str, ...]:
         """Those that a route names without looking at a row, each once."""
-        routes = (route for outbox in self._labels.values() for route in outbox.routes)
-        return tuple(dict.fromkeys(str(route.topic) for route in routes if route.topic.is_fixed and not route.drop))
+        return tuple(dict.fromkeys(topic for outbox in self._labels.values() for topic in outbox.fixed_topics))
 
     def plan(self, relation: Relation) -> AnyPlan | None:
         outbox = self._tables.get((relation.namespace, relation.name))

@@ -107,9 +107,7 @@ def test_clean_up_jobs_are_never_published_and_counted(pipeline: Pipeline) -> No
     pipeline.database.execute("TRUNCATE outbox")
     insert(pipeline, 2)
     assert numbers(pipeline, 2) == [1, 2]
-    wait_until(
-        lambda: "outbox_foreign_changes_total 3.0" in relay.get("/metrics")[1], timeout=30, what="they are counted"
-    )
+    wait_until(lambda: relay.metric("outbox_foreign_changes_total") == 3, timeout=30, what="they are counted")
 
 
 def test_partitions_come_and_go(make_pipeline: MakePipeline) -> None:

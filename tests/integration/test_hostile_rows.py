@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import random
-import re
 import uuid
 from copy import deepcopy
 from typing import Any
@@ -70,8 +69,7 @@ def start(pipeline: Pipeline, envelope: object, **outbox: str) -> RelayProcess:
 
 def settled_count(pipeline: Pipeline, relay: RelayProcess) -> int:
     [(parked,)] = pipeline.database.execute("SELECT count(*) FROM cdc_relay.parked_records")
-    [published] = re.findall(r"^outbox_published_total (\S+)", relay.get("/metrics")[1], re.MULTILINE)
-    return int(parked) + int(float(published))
+    return int(parked) + int(relay.metric("outbox_published_total"))
 
 
 def assert_all_settled(pipeline: Pipeline, relay: RelayProcess, count: int) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import http.client
 import os
-import re
 import signal
 import threading
 from collections import Counter
@@ -28,18 +27,12 @@ pytestmark = pytest.mark.kafka
 LARGE = 200_000  # rows of one transaction
 
 
-def metric(relay: RelayProcess, name: str) -> int:
-    found = re.search(rf"^{name} (\S+)$", relay.get("/metrics")[1], re.MULTILINE)
-    assert found
-    return int(float(found.group(1)))
-
-
 def published(relay: RelayProcess) -> int:
-    return metric(relay, "outbox_published_total")
+    return int(relay.metric("outbox_published_total"))
 
 
 def in_flight(relay: RelayProcess) -> int:
-    return metric(relay, "outbox_in_flight_records")
+    return int(relay.metric("outbox_in_flight_records"))
 
 
 def wal_lsn(pipeline: Pipeline) -> int:

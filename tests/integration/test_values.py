@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import uuid
 from typing import Any
 
@@ -11,7 +10,7 @@ import pytest
 from confluent_kafka import TIMESTAMP_CREATE_TIME, Message
 
 from tests.fixtures.consume import wait_for_records
-from tests.fixtures.fix_relay import MakePipeline, Pipeline, RelayProcess
+from tests.fixtures.fix_relay import MakePipeline, Pipeline
 from tests.fixtures.process import wait_until
 
 pytestmark = pytest.mark.kafka
@@ -201,12 +200,6 @@ def remake(pipeline: Pipeline, publication: str) -> None:
     execute("SELECT pg_create_logical_replication_slot(%s, 'pgoutput')", [pipeline.slot])
 
 
-def metric(relay: RelayProcess, name: str) -> float:
-    found = re.search(rf"^{name} (\S+)$", relay.get("/metrics")[1], re.MULTILINE)
-    assert found
-    return float(found.group(1))
-
-
 def current_lsn(pipeline: Pipeline) -> int:
     [(lsn,)] = pipeline.database.execute("SELECT pg_current_wal_insert_lsn() - '0/0'")
     return int(lsn)
@@ -241,7 +234,7 @@ def test_changes_of_other_tables_are_counted_as_ignored(crowded: Pipeline) -> No
     relay = crowded.start_relay()
     insert_elsewhere(crowded, 7)
     ignored = "outbox_ignored_changes_total"  # such a publication has our own tables, too: more than 7 are counted
-    wait_until(lambda: metric(relay, ignored) > 7, timeout=30, what="they are counted")
+    wait_until(lambda: relay.metric(ignored) > 7, timeout=30, what="they are counted")
 
 
 @pytest.mark.core
