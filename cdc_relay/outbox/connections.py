@@ -92,7 +92,7 @@ def open_line(given: Any) -> Line:
         raise UnknownConnectionError(f"{_name(given)} is asynchronous; await emit_async instead of emit")
     if hasattr(conn, "pgconn"):
         return _psycopg(conn)
-    if hasattr(conn, "connection") and callable(conn.connection):  # a Session
+    if not hasattr(conn, "exec_driver_sql") and callable(getattr(conn, "connection", None)):  # a Session
         conn = conn.connection()
     if hasattr(conn, "exec_driver_sql"):
         return _sqlalchemy(conn, conn.exec_driver_sql)
@@ -112,13 +112,14 @@ async def open_async_line(given: Any) -> Line:
 
 def _innermost(given: Any) -> Any:
     """The connection of a psycopg cursor: to execute on the cursor itself would cost the caller its results."""
+    if hasattr(given, "exec_driver_sql"):  # whose attribute `connection` is not for us
+        return given
     inner = getattr(given, "connection", None)
     return inner if hasattr(inner, "pgconn") else given
 
 
 def _is_async(conn: Any) -> bool:
-    methods = (getattr(conn, name, None) for name in ("execute", "exec_driver_sql", "connection"))
-    return any(iscoroutinefunction(method) for method in methods)
+    return iscoroutinefunction(getattr(conn, "execute", None))
 
 
 def _psycopg(conn: Any) -> Line:
