@@ -101,13 +101,13 @@ def open_line(given: Any) -> Line:
 
 async def open_async_line(given: Any) -> Line:
     conn = _innermost(given)
-    if not _is_async(conn):
-        raise UnknownConnectionError(f"{_name(given)} is not taken; expected {_TAKEN_ASYNC}; for others call emit")
-    if hasattr(conn, "pgconn"):
+    if _is_async(conn) and hasattr(conn, "pgconn"):
         return _psycopg(conn)
-    if not hasattr(conn, "exec_driver_sql"):  # an AsyncSession
+    if _is_async(conn) and not hasattr(conn, "exec_driver_sql") and hasattr(conn, "connection"):  # an AsyncSession
         conn = await conn.connection()
-    return _sqlalchemy(conn.sync_connection, conn.exec_driver_sql)
+    if _is_async(conn) and hasattr(conn, "exec_driver_sql"):
+        return _sqlalchemy(conn.sync_connection, conn.exec_driver_sql)
+    raise UnknownConnectionError(f"{_name(given)} is not taken; expected {_TAKEN_ASYNC}; for others call emit")
 
 
 def _innermost(given: Any) -> Any:

@@ -19,10 +19,12 @@ class Event:
 
     key: str  # the record's key: events of one key stay in order
     type: str  # what happened: OrderPlaced
-    payload: JsonInput | None  # what JSON can say, or JSON as str or bytes; None is a record without a value
+    payload: JsonInput | None = field(
+        repr=False
+    )  # what JSON can say, or JSON as str or bytes; None is a record without a value
     aggregatetype: str | None = None  # names the topic on the default route; needed where the outbox has the column
-    headers: Mapping[str, object] | None = None  # of the record; strings, numbers, None
+    headers: Mapping[str, object] | None = field(default=None, repr=False)  # of the record; strings, numbers, None
     correlation_id: str | None = None
     scheduled_at: datetime | None = None  # not before this moment; with a zone
-    extra: Mapping[str, object] = field(default_factory=dict)  # further columns, as SQL spells them
+    extra: Mapping[str, object] = field(default_factory=dict, repr=False)  # further columns, as SQL spells them
     id: UUID = field(default_factory=uuid7)  # consumers deduplicate by it

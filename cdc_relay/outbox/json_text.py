@@ -21,6 +21,7 @@ __all__ = ["JsonInput", "check_text", "dump", "to_json"]
 # What to_json() takes; inside of containers it is looked at when it runs.
 JsonInput: TypeAlias = Mapping[str, object] | Sequence[object] | str | bytes | float | Decimal | UUID | date | time
 
+_LONGEST_BITS = 3322  # 1,000 digits; Python prints up to 4,300
 _SHOWABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,39}")  # a longer or stranger member's name may be data
 
 
@@ -93,13 +94,14 @@ def _plain(value: object, where: str) -> object:
 
 def _number(value: float | Decimal, where: str) -> float | str:
     """A Decimal is a string: as a number most consumers would make a float of it."""
-    if not math.isfinite(value):
+    is_finite = math.isfinite(value) if isinstance(value, float) else value.is_finite()
+    if not is_finite:
         raise EventError(f"{where} is NaN or infinite, which JSON cannot say; send null or a string")
     return value if isinstance(value, float) else str(value)
 
 
 def _check_digits(value: int | None, where: str) -> int | None:
-    if value is not None and abs(value) >= 10**1000:
+    if value is not None and value.bit_length() > _LONGEST_BITS:
         raise EventError(f"{where} has more than 1,000 digits; send it as a string")
     return value
 

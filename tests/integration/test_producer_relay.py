@@ -49,6 +49,7 @@ def keys(records: list[Message]) -> list[str]:
     return [(record.key() or b"").decode() for record in records]
 
 
+@pytest.mark.core  # pg_logical_emit_message has one parameter more from 17 on
 @pytest.mark.parametrize("outbox", [Outbox(), Outbox(message_prefix="outbox")], ids=["table", "messages"])
 def test_a_consumer_gets_what_was_emitted_and_nothing_that_was_rolled_back(running: Pipeline, outbox: Outbox) -> None:
     event = one(

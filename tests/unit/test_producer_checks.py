@@ -63,6 +63,7 @@ def test_an_id_is_a_uuid() -> None:
         (float("nan"), "payload is NaN or infinite"),
         ({"a": [1, {"b": float("-inf")}]}, "payload.a[1].b is NaN or infinite"),
         ({"a": Decimal("NaN")}, "payload.a is NaN or infinite"),
+        ({"a": Decimal("sNaN")}, "payload.a is NaN or infinite"),
         ({1: "one"}, "payload has a key that is no str but int"),
         ({"a": {None: 1}}, "payload.a has a key that is no str but NoneType"),
         ({"a": f"{SECRET}\0"}, "payload.a has a NUL character"),
@@ -73,7 +74,7 @@ def test_an_id_is_a_uuid() -> None:
         ({"a": SECRET.encode()}, "payload.a is a bytes, for which JSON has no form"),
         ({"at": datetime(2026, 1, 1)}, "payload.at is a datetime without a zone"),
         ({"at": time(12)}, "payload.at is a time without a zone"),
-        ({"n": 10**1000}, "payload.n has more than 1,000 digits"),
+        ({"n": 10**1001}, "payload.n has more than 1,000 digits"),
         (NESTED, "payload is nested too deep, or contains itself"),
         (SECRET, "payload is no JSON"),
         ("", "payload is no JSON"),
@@ -109,6 +110,7 @@ def test_types_with_one_obvious_text_are_that_text() -> None:
         "at": datetime(2026, 1, 31, 8, 0, 0, 5, tzinfo=timezone(timedelta(hours=2))),
         "clock": time(8, tzinfo=UTC),
         "total": Decimal("99.90"),
+        "huge": Decimal("1E+400"),
         "status": Status.PAID,
         "pair": (1, 2),
     }
@@ -118,6 +120,7 @@ def test_types_with_one_obvious_text_are_that_text() -> None:
         "at": "2026-01-31T08:00:00.000005+02:00",
         "clock": "08:00:00+00:00",
         "total": "99.90",
+        "huge": "1E+400",
         "status": "paid",
         "pair": [1, 2],
     }
@@ -129,6 +132,11 @@ def test_types_with_one_obvious_text_are_that_text() -> None:
 @pytest.mark.parametrize("encoded", [False, True])
 def test_serialised_json_is_passed_on_as_it_is(text: str, encoded: bool) -> None:
     assert row_of(payload=text.encode() if encoded else text)["payload"] == text
+
+
+def test_an_event_that_is_printed_shows_no_values() -> None:
+    shown = repr(event(payload={"a": SECRET}, headers={"a": SECRET}, extra={"a": SECRET}))
+    assert "key='k'" in shown and SECRET not in shown
 
 
 def test_no_payload_is_null_and_not_the_word() -> None:

@@ -126,6 +126,10 @@ def test_events_with_different_columns_keep_their_order() -> None:
     assert [parameters[2] for _, parameters in written] == ["a", "b", "c"]
 
 
+def test_no_events_are_no_statements() -> None:
+    assert statements() == statements(outbox=Outbox(message_prefix="p")) == statements(outbox=Outbox(keep=False)) == []
+
+
 def test_rows_that_are_not_kept_are_deleted_by_their_ids() -> None:
     first, second = event(), event()
     [_, (sql, parameters)] = statements(first, second, outbox=Outbox(keep=False))
@@ -154,7 +158,14 @@ def test_what_is_no_connection_is_said(conn: Any) -> None:
         emit(conn, event())
 
 
-def test_what_is_no_asynchronous_connection_is_said() -> None:
-    awaited = emit_async(object(), event())  # type: ignore[arg-type]  # the mistake that is tested
+class OfAnotherLibrary:
+    """As asyncpg's."""
+
+    async def execute(self, query: str) -> None: ...
+
+
+@pytest.mark.parametrize("conn", [object(), OfAnotherLibrary()])
+def test_what_is_no_asynchronous_connection_is_said(conn: Any) -> None:
+    awaited = emit_async(conn, event())
     with pytest.raises(UnknownConnectionError, match="is not taken; expected an AsyncConnection"):
         awaited.send(None)
