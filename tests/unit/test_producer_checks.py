@@ -10,7 +10,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cdc_relay.outbox import EventError, Outbox
@@ -157,11 +157,13 @@ JSON = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(JSON.filter(lambda value: not isinstance(value, str) and value is not None))
 def test_whatever_json_can_say_arrives(value: object) -> None:
     assert payload_of(value) == value
 
 
+@settings(deadline=None)
 @given(st.text() | st.binary())
 def test_text_is_json_or_one_kind_of_error(text: str | bytes) -> None:
     try:

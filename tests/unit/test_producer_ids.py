@@ -8,7 +8,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from uuid import RFC_4122
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cdc_relay.outbox import ids, uuid7
@@ -33,6 +33,7 @@ def test_later_ones_are_greater_as_numbers_and_as_text() -> None:
     assert [str(each) for each in made] == sorted(map(str, made))
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(0, 2**48 - 2), min_size=1, max_size=50))
 def test_a_clock_that_stands_or_is_set_back_does_not_matter(readings_ms: list[int]) -> None:
     readings = iter(readings_ms)

@@ -10,7 +10,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cdc_relay.config import names as relay_names
@@ -47,12 +47,14 @@ def test_of_this_project_it_imports_itself_alone() -> None:
 # --- names
 
 
+@settings(deadline=None)
 @given(SPELLED)
 def test_a_table_is_read_as_the_relay_reads_it(spelled: str) -> None:
     found = outcome(lambda: relay_names.parse_table(spelled))
     assert outcome(lambda: read_table(spelled)) == (found and (found.schema, found.name))
 
 
+@settings(deadline=None)
 @given(SPELLED)
 def test_a_column_is_read_as_the_relay_reads_it(spelled: str) -> None:
     assert outcome(lambda: read_column(spelled)) == outcome(lambda: relay_names.parse_identifier(spelled))
