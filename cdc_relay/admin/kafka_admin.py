@@ -13,7 +13,7 @@ from confluent_kafka.admin._metadata import ClusterMetadata
 
 from cdc_relay.admin.topics_refusals import NO_RIGHT
 from cdc_relay.errors import AwayError, ConfigError, RefusedError, RelayError
-from cdc_relay.sinks.producers import producer_properties, text_of
+from cdc_relay.sinks.producers import admin_properties, producer_properties, text_of
 
 __all__ = ["UNKNOWN_TOPIC", "KafkaAdmin"]
 
@@ -35,8 +35,7 @@ class KafkaAdmin:
 
     def __init__(self, properties: Mapping[str, str]) -> None:
         self.complaint: KafkaError | None = None
-        # a producer's identity would need rights of its own
-        asked = {**producer_properties(properties), "enable.idempotence": "false", "error_cb": self._on_error}
+        asked = {**admin_properties(producer_properties(properties)), "error_cb": self._on_error}
         try:
             self.client = AdminClient(asked)  # type: ignore[arg-type]  # the stubs know no callback
         except (KafkaException, TypeError, ValueError) as exc:

@@ -14,6 +14,7 @@ from prometheus_client.exposition import choose_encoder
 from cdc_relay.http.health import Health, judge_live, judge_ready, take_snapshot
 from cdc_relay.http.metrics import build_registry
 from cdc_relay.http.status import describe
+from cdc_relay.logs import redact_all
 from cdc_relay.stats import Stats
 
 __all__ = ["Page", "Response", "answer", "build_pages"]
@@ -60,4 +61,4 @@ def _metrics_page(registry: CollectorRegistry, accept: str) -> Response:
 
 
 def _json_response(status: HTTPStatus, content: dict[str, object]) -> Response:
-    return Response(status, "application/json", json.dumps(content).encode() + b"\n")
+    return Response(status, "application/json", json.dumps(redact_all(content)).encode() + b"\n")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cdc_relay.logs.chain import configure_logs, default_format, flush_logs, says_debug
-from cdc_relay.logs.redaction import learn_secrets, redact
+from cdc_relay.logs.redaction import learn_secrets, redact, redact_all
 from cdc_relay.logs.shape import describe, say_always
 from cdc_relay.logs.stray import DEFECT, catch_stray
 
@@ -16,6 +16,7 @@ __all__ = [
     "flush_logs",
     "learn_secrets",
     "redact",
+    "redact_all",
     "say_always",
     "says_debug",
     "start_logs",

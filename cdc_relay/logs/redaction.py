@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from urllib.parse import quote, quote_plus
 
-__all__ = ["HIDDEN", "Redaction", "learn_secrets", "redact", "redaction"]
+__all__ = ["HIDDEN", "Redaction", "learn_secrets", "redact", "redact_all", "redaction"]
 
 HIDDEN = "***"
 _LEAST_CHARS = 4  # a shorter one is in too many words
@@ -67,6 +67,10 @@ def learn_secrets(secrets: Iterable[str]) -> None:
 
 def redact(text: str) -> str:
     return redaction.clean(text)
+
+
+def redact_all(value: object) -> object:
+    return redaction.clean_all(value)
 
 
 def _parts(secret: str) -> list[str]:

@@ -16,7 +16,7 @@ from confluent_kafka.admin._topic import TopicDescription
 from cdc_relay.delivery.failures import judge
 from cdc_relay.errors import AwayError
 from cdc_relay.model import Failure
-from cdc_relay.sinks.producers import text_of
+from cdc_relay.sinks.producers import admin_properties, text_of
 
 __all__ = ["probe_cluster", "probe_topic"]
 
@@ -62,8 +62,7 @@ class _Desk:
 
     def __init__(self, topic: str, properties: Mapping[str, str]) -> None:
         self._topic = topic
-        # a producer's identity would need rights of its own
-        self._admin = AdminClient({**properties, "enable.idempotence": "false"})
+        self._admin = AdminClient({**admin_properties(properties)})
 
     def examine(self, topic: TopicMetadata) -> Failure | None:
         return self._find_missing_right() or self._find_missing_replicas(list(topic.partitions.values()))

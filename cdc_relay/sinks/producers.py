@@ -9,7 +9,7 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 
 from cdc_relay.errors import ConfigError
 
-__all__ = ["alone_properties", "build_producer", "producer_properties", "text_of"]
+__all__ = ["admin_properties", "alone_properties", "build_producer", "producer_properties", "text_of"]
 
 _client_log = logging.getLogger("librdkafka")  # else it prints on stderr by itself
 
@@ -61,6 +61,12 @@ _ALONE = {
 def alone_properties(properties: Mapping[str, str]) -> dict[str, str]:
     """Of a producer that gives each record a batch of its own."""
     return {name: value for name, value in properties.items() if name not in _ALIASES.values()} | _ALONE
+
+
+def admin_properties(properties: Mapping[str, str]) -> dict[str, str]:
+    """Of a client that only asks: a producer's identity would need rights of its own, and nobody serves its log."""
+    asked = {name: value for name, value in properties.items() if name != "debug"}
+    return asked | {"enable.idempotence": "false", "log_level": "0"}
 
 
 def build_producer(

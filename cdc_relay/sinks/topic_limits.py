@@ -12,6 +12,7 @@ from typing import Any
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._config import ConfigEntry, ConfigResource
 
+from cdc_relay.sinks.producers import admin_properties
 from cdc_relay.sinks.sink import TopicLimits
 
 __all__ = ["LimitsReader"]
@@ -23,8 +24,7 @@ class LimitsReader:
     """Keeps its connection, so that an answer takes a round trip and not a handshake."""
 
     def __init__(self, properties: Mapping[str, str]) -> None:
-        # a producer's identity would need rights of its own
-        self._admin = AdminClient({**properties, "enable.idempotence": "false"})
+        self._admin = AdminClient({**admin_properties(properties)})
 
     def read(self, topics: Sequence[str]) -> dict[str, TopicLimits]:
         asked = self._admin.describe_configs(

@@ -12,8 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cdc_relay.config.loader import load
-from cdc_relay.logs import redact
+from cdc_relay.http.pages import answer, build_pages
+from cdc_relay.logs import learn_secrets, redact
 from cdc_relay.logs.redaction import HIDDEN, Redaction
+from cdc_relay.stats import State, Stats
 
 PRINTABLE = st.characters(min_codepoint=33, max_codepoint=0x2FF)
 SECRETS = st.text(PRINTABLE, min_size=12, max_size=40)
@@ -133,3 +135,13 @@ def test_what_is_no_secret_of_the_configuration_is_shown(tmp_path: Path, monkeyp
     file.write_text(CONFIG)
     load(file)
     assert redact("user relay-user-1234 at k:9092") == "user relay-user-1234 at k:9092"
+
+
+@pytest.mark.parametrize("path", ["/livez", "/readyz", "/status"])
+def test_no_page_shows_a_secret_that_an_error_quotes(path: str) -> None:
+    learn_secrets(["planted-for-a-page"])
+    stats = Stats()
+    stats.enter(State.WAITING, "no connection: password planted-for-a-page")
+    stats.note("password planted-for-a-page")
+    body = answer(build_pages(stats), path, "").body
+    assert (b"planted-for-a-page" in body, b"***" in body) == (False, True)

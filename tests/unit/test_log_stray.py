@@ -79,6 +79,20 @@ while time.monotonic() < until and not producer.poll(0.1):
     assert any("127.0.0.1:1" in line["reason"] for line in lines)
 
 
+def test_a_client_that_only_asks_prints_nothing_by_itself() -> None:
+    """Its log would be served by nobody."""
+    program = """
+from concurrent.futures import wait
+from cdc_relay.sinks.producers import producer_properties
+from cdc_relay.sinks.topic_limits import LimitsReader
+import cdc_relay.sinks.topic_limits as module
+module._SECONDS = 1.0
+properties = {"bootstrap.servers": "127.0.0.1:1", "log_level": "7", "debug": "all"}
+assert LimitsReader(producer_properties(properties)).read(["t"]) == {}
+"""
+    assert said(program) == (0, [])
+
+
 def test_a_crash_of_a_command_that_prints_is_no_traceback_and_has_no_values() -> None:
     program = """
 import cdc_relay.cli as cli
