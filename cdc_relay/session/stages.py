@@ -34,21 +34,21 @@ class Stages:
         self._times = counters.stages
         self._clock = clock
         self._decode = Decoder().decode  # of its own: the stream's must not see a frame twice
-        self._due_at = 0.0
+        self._now = 0.0
+        self._sampled_at = -_PAUSE_SECONDS
         self._is_sampling = False
         self._settled_since: float | None = None  # what is settled and not confirmed
         self._confirmed_lsn = 0
 
     def is_due(self, now: float) -> bool:
-        if now < self._due_at:
-            return False
-        self._is_sampling = True
-        self._due_at = now + _PAUSE_SECONDS
-        return True
+        self._is_sampling = now >= self._sampled_at + _PAUSE_SECONDS
+        self._now = now
+        return self._is_sampling
 
     def take(self, frame: bytes | memoryview) -> Outcome | None:
         if not self._is_sampling or not _is_row(frame):
             return self._intake.take(frame)
+        self._sampled_at = self._now
         began = self._clock()
         self._decode(frame, wire.PAYLOAD_OFFSET)
         decoded = self._clock()

@@ -6,6 +6,7 @@ import os
 import pwd
 import re
 import shutil
+import ssl
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +17,7 @@ from tests.fixtures.fix_postgres import PostgresServer
 from tests.fixtures.fix_relay import MakePipeline, Pipeline, RelayProcess
 from tests.fixtures.postgres_install import Install, find_install
 from tests.integration.connection_rig import PASSWORD, ROLE, admit, assert_it_delivers, make_role
+from tests.integration.metrics_rig import wait_for_metrics
 
 pytestmark = pytest.mark.kafka
 
@@ -103,6 +105,16 @@ def test_verify_full_accepts_the_certificate_that_the_root_signed(encrypted: Pip
     relay = start_tls_relay(encrypted, sslmode="verify-full", sslrootcert=str(tls_server.certificate))
     assert_it_delivers(encrypted, relay)
     assert_it_is_encrypted(encrypted)
+
+
+def test_the_end_of_the_server_s_certificate_is_a_metric(encrypted: Pipeline, tls_server: TlsServer) -> None:
+    relay = start_tls_relay(encrypted, sslmode="verify-full", sslrootcert=str(tls_server.certificate)).wait_ready()
+    ends = "outbox_certificate_expiry_timestamp_seconds"
+    seen = wait_for_metrics(relay, lambda seen: (ends, "the server of source.dsn") in seen, what="it is a metric")
+    printed = subprocess.run(
+        ["openssl", "x509", "-enddate", "-noout", "-in", str(tls_server.certificate)], capture_output=True, text=True
+    ).stdout
+    assert seen[ends, "the server of source.dsn"] == ssl.cert_time_to_seconds(printed.strip().partition("=")[2])
 
 
 def test_a_channel_bound_login_works(encrypted: Pipeline) -> None:
