@@ -26,6 +26,8 @@ from tests.fixtures.postgres_install import Install
 from tests.fixtures.process import Process, end, tail
 from tests.fixtures.scratch import remove_scratch, scratch_dir
 
+ONE_SHOT = ("roles", "setup", "topics")
+
 
 @pytest.fixture(scope="module")
 def image() -> Iterator[Image]:
@@ -69,7 +71,7 @@ def test_only_the_virtual_environment_is_taken_from_the_stage_that_builds(image:
 
 @pytest.fixture(scope="module")
 def stack(image: Image, postgres_install: Install) -> Iterator[Stack]:
-    """With its one-shot services done, twice: `docker compose up` runs them each time."""
+    """With its one-shot services done."""
     jars = find_jars()
     if isinstance(jars, str):
         absent(jars)
@@ -81,7 +83,7 @@ def stack(image: Image, postgres_install: Install) -> Iterator[Stack]:
         broker = make_broker(jars)
         undo.callback(broker.destroy)
         made = Stack(image, server, broker, directory)
-        for name in ("roles", "setup", "topics") * 2:
+        for name in ONE_SHOT:
             made.run(name)
         yield made
 
@@ -104,6 +106,14 @@ def test_the_compose_file_delivers_the_orders_of_its_shop(stack: Stack, relay: P
         assert shop.poll() is None, tail(stack.log("shop"))
     finally:
         end(shop, with_signal=signal.SIGKILL, timeout=30)
+
+
+@pytest.mark.real_kafka
+@pytest.mark.parametrize("name", ONE_SHOT)
+def test_a_one_shot_service_can_be_repeated_beside_the_relay(stack: Stack, relay: Process, name: str) -> None:
+    """`docker compose up` does so each time."""
+    stack.run(name)
+    assert stack.get("/readyz") == 200
 
 
 @pytest.mark.real_kafka
