@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: install demo test lint bench compare-debezium clean
+.PHONY: install demo test lint bench compare-debezium lock clean
 
 install: $(VENV)/.demo
 demo: install
@@ -21,6 +21,14 @@ bench: $(VENV)/.test
 # A real Debezium over the corpus of tests/compare; writes tests/golden/debezium_wire.json. Needs Java and Maven.
 compare-debezium: $(VENV)/.test
 	$(BIN)/python -m tests.compare
+
+# What the image is built from, pinned by hash for every platform and Python that we support.
+COMPILE = $(BIN)/uv pip compile --quiet --upgrade --generate-hashes --universal --python-version 3.11 --no-annotate --custom-compile-command 'make lock'
+lock: $(VENV)/.demo
+	$(BIN)/pip install --quiet --disable-pip-version-check uv
+	$(COMPILE) pyproject.toml --output-file deploy/requirements.lock
+	$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")' \
+	  | $(COMPILE) - --output-file deploy/build.lock
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "cdc-relay needs Python >= 3.11; set PYTHON=/path/to/python" >&2; exit 2; }

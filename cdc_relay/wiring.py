@@ -6,6 +6,9 @@ import os
 import time
 from collections.abc import Sequence
 
+import structlog
+
+from cdc_relay import __version__
 from cdc_relay.admin.certificate_watch import CertificateWatch
 from cdc_relay.admin.check.beside import CheckBeside
 from cdc_relay.bell import Bell
@@ -16,6 +19,7 @@ from cdc_relay.dispatch.dispatch import Dispatch, DispatchOptions
 from cdc_relay.errors import ConfigError
 from cdc_relay.helper import Helper
 from cdc_relay.http.listening import Listening
+from cdc_relay.logs import says_debug
 from cdc_relay.model import Dropped, Record, Transaction, Unroutable
 from cdc_relay.parking.entry import Claim, Inventory
 from cdc_relay.parking.postgres_lot import PostgresLot
@@ -46,9 +50,12 @@ from cdc_relay.target import (
 
 __all__ = ["dispatch_options", "make_lot", "make_sink", "make_stats", "run_relay"]
 
+log = structlog.get_logger()
+
 
 def run_relay(config: RelayConfig, *, stop: Stop, wait: bool = True, accept_gap: bool = False) -> None:
     """Blocks until stopped; raises RelayError with the reason otherwise."""
+    _tell_start(config)
     parts = _Parts(config, stop, accept_gap=accept_gap)
     http = Listening(config.http.address, stats=parts.stats, stop=stop)
     systemd = Systemd(os.environ, stats=parts.stats, stop=stop)
@@ -81,6 +88,12 @@ def run_relay(config: RelayConfig, *, stop: Stop, wait: bool = True, accept_gap:
         parts.close()
         http.close()
         systemd.close()
+
+
+def _tell_start(config: RelayConfig) -> None:
+    sink = next(name for name in ("kafka", "log", "none") if getattr(config.sink, name) is not None)
+    labels = [outbox.label for outbox in config.outboxes]
+    log.info("outbox_start", version=__version__, slot=config.source.slot, outboxes=labels, sink=sink)
 
 
 class _Parts:
@@ -186,6 +199,7 @@ def dispatch_options(config: RelayConfig) -> DispatchOptions:
     return DispatchOptions(
         partial_outage_seconds=config.delivery.partial_outage_after_seconds,
         copies_dead=config.parking.dead_letter_topic is not None,
+        tells_delivered=says_debug(),
     )
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
+from types import TracebackType
 
 import click
 
 from cdc_relay import __version__
 from cdc_relay.errors import RelayError
+from cdc_relay.logs import DEFECT, describe, flush_logs, redact
 
 __all__ = ["cli", "main"]
 
@@ -52,8 +54,17 @@ def cli() -> None:
 
 
 def main() -> None:
+    sys.excepthook = _print_crash  # commands that log have a better one
     try:
         cli.main(standalone_mode=True)
     except RelayError as exc:
-        click.echo(f"cdc-relay: {exc}", err=True)
+        flush_logs()  # the reason of the end comes last
+        click.echo(redact(f"cdc-relay: {exc}"), err=True)
         sys.exit(exc.exit_code)
+
+
+def _print_crash(kind: type[BaseException], exc: BaseException, trace: TracebackType | None) -> None:
+    """No traceback, and no text that may quote a row."""
+    said = describe(exc)
+    reason = f": {said['reason']}" if "reason" in said else ""
+    click.echo(redact(f"cdc-relay: {said['error']}{reason}, at {said['at']}\n  what to do: {DEFECT}"), err=True)

@@ -8,14 +8,15 @@ import click
 
 from cdc_relay.backfill import backfill
 from cdc_relay.cli.replay_progress import ProgressView
-from cdc_relay.cli.run import configure_logs, stop_on_signals
+from cdc_relay.cli.run import stop_on_signals
 from cdc_relay.config import RelayConfig
+from cdc_relay.logs import start_logs
 
 __all__ = ["run_backfill"]
 
 
 def run_backfill(config: RelayConfig, *, rate: int | None) -> None:
-    configure_logs("console" if sys.stderr.isatty() else "json", "info")
+    start_logs()
     with ProgressView("backfill") as view:
         result = backfill(config, rate=rate, stop=stop_on_signals(), say=click.echo, show=view.show)
     counts = result.counts

@@ -13,8 +13,9 @@ from cdc_relay.cli.options import config_option
 from cdc_relay.cli.outbox_choice import choose_outbox
 from cdc_relay.cli.output import ask, warn
 from cdc_relay.cli.param_types import TEXT, Parsed
-from cdc_relay.cli.run import configure_logs, stop_on_signals
+from cdc_relay.cli.run import stop_on_signals
 from cdc_relay.config import RelayConfig, find_warnings, load
+from cdc_relay.logs import start_logs
 from cdc_relay.parking.desk_filter import parse_since
 from cdc_relay.replay.selection import Selection, parse_ids, resolve
 from cdc_relay.routing.outbox import Outbox
@@ -71,7 +72,7 @@ def replay_command(
     """
     if resume:
         _require_alone(dry_run, name, since, until, ids_file, where)
-    configure_logs("console" if sys.stderr.isatty() else "json", "info")
+    start_logs()
     config = load(config_path)
     warn(find_warnings(config))
     outboxes = _choose(config, name)

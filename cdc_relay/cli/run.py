@@ -1,11 +1,9 @@
-"""`cdc-relay run`: the connector. Signals, logs and exit codes are here; the relay itself is in wiring and relay."""
+"""`cdc-relay run`: the connector. Signals and exit codes are here; the relay itself is in wiring and relay."""
 
 from __future__ import annotations
 
-import logging
 import os
 import signal
-import sys
 from pathlib import Path
 from types import FrameType
 
@@ -14,9 +12,10 @@ import structlog
 
 from cdc_relay.cli.options import config_option
 from cdc_relay.config import find_warnings, load
+from cdc_relay.logs import say_always, start_logs
 from cdc_relay.stop import Stop
 
-__all__ = ["configure_logs", "run_command", "stop_on_signals"]
+__all__ = ["run_command", "stop_on_signals"]
 
 
 @click.command("run")
@@ -45,31 +44,14 @@ def run_command(config_path: Path, no_wait: bool, accept_gap: bool, log_format: 
 
     Example: cdc-relay run -c relay.yaml --log-level warning
     """
-    configure_logs(log_format or ("console" if sys.stderr.isatty() else "json"), log_level)
+    start_logs(log_level, log_format)
     loaded = load(config_path)
+    say_always(slot=loaded.source.slot)
     for text in find_warnings(loaded):
         structlog.get_logger().warning("configuration", text=text)
     from cdc_relay.wiring import run_relay  # after the cheap checks: psycopg and confluent_kafka take 0.4 s to import
 
     run_relay(loaded, stop=stop_on_signals(), wait=not no_wait, accept_gap=accept_gap)
-
-
-def configure_logs(log_format: str, level: str) -> None:
-    """Lines on stderr: for people on a terminal, JSON for machines."""
-    renderer: structlog.typing.Processor = structlog.processors.JSONRenderer()
-    if log_format == "console":
-        renderer = structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
-    structlog.configure(
-        processors=[
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
-            structlog.processors.format_exc_info,
-            renderer,
-        ],
-        wrapper_class=structlog.make_filtering_bound_logger(getattr(logging, level.upper())),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
-        cache_logger_on_first_use=True,
-    )
 
 
 def stop_on_signals() -> Stop:

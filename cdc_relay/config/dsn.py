@@ -8,7 +8,7 @@ from urllib.parse import unquote
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-__all__ = ["HIDDEN", "check_dsn", "has_password", "hide_dsn"]
+__all__ = ["HIDDEN", "check_dsn", "has_password", "hide_dsn", "secrets_in"]
 
 HIDDEN = "***"
 # As libpq cuts it: an @ before the first / ends the user part, whatever else is in there.
@@ -34,6 +34,15 @@ def check_dsn(dsn: str) -> str:
 
 def has_password(dsn: str) -> bool:
     return "password" in _parse(dsn)
+
+
+def secrets_in(dsn: str) -> list[str]:
+    """As libpq takes them, and as a URL spells them."""
+    url = _URL.fullmatch(dsn)
+    query = [each.partition("=") for each in (url["query"] or "?")[1:].split("&")] if url else []
+    spelled = [value for key, _, value in query if _SECRET.search(unquote(key))]
+    login = [(url["user"] or "").partition(":")[2]] if url else []
+    return [value for key, value in _parse(dsn).items() if _SECRET.search(key)] + spelled + login
 
 
 def hide_dsn(dsn: str) -> str:

@@ -10,9 +10,11 @@ from cdc_relay.config.document import Document, parse_document
 from cdc_relay.config.models import RelayConfig
 from cdc_relay.config.places import Places
 from cdc_relay.config.problems import Problem
+from cdc_relay.config.secrets import secrets_of
 from cdc_relay.config.substitution import Substitution
 from cdc_relay.config.validation import validate
 from cdc_relay.errors import ConfigError
+from cdc_relay.logs import learn_secrets
 
 __all__ = ["load", "parse"]
 
@@ -20,7 +22,10 @@ _LARGEST_BYTES = 1 << 20
 
 
 def load(path: Path) -> RelayConfig:
-    return parse(_read(path), file=str(path), environment=os.environ, folder=path.parent)
+    """Whoever has it cannot print its secrets any more: the logger knows them."""
+    config = parse(_read(path), file=str(path), environment=os.environ, folder=path.parent)
+    learn_secrets([*secrets_of(config), os.environ.get("PGPASSWORD", "")])
+    return config
 
 
 def parse(text: str, *, file: str, environment: Mapping[str, str], folder: Path) -> RelayConfig:

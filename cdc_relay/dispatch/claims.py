@@ -46,7 +46,7 @@ class Claims:
         counter = self._stats.counters.of(claim.outbox, claim.topic)
         if is_dead:
             counter.failed += 1
-            note_death(self._stats, str(claim), claim.topic, failure)
+            note_death(self._stats, claim.topic, failure)
         else:
             counter.retried += 1
         return is_dead

@@ -18,9 +18,11 @@ from cdc_relay.dispatch.exit import Exit
 from cdc_relay.dispatch.feed import Feed
 from cdc_relay.dispatch.outages import Outages
 from cdc_relay.dispatch.publisher import Publisher
+from cdc_relay.dispatch.record_lines import tell_marked, tell_parked
 from cdc_relay.dispatch.republisher import Republisher, RouteAgain
 from cdc_relay.dispatch.returns import Returns
 from cdc_relay.dispatch.strict_keys import StrictKeys
+from cdc_relay.dispatch.telling_returns import TellingReturns
 from cdc_relay.dispatch.track import Submit
 from cdc_relay.dispatch.traffic import Traffic
 from cdc_relay.dispatch.verdicts import Verdicts
@@ -37,6 +39,7 @@ __all__ = ["Dispatch", "DispatchOptions"]
 class DispatchOptions:
     partial_outage_seconds: float = 30.0
     copies_dead: bool = False
+    tells_delivered: bool = False  # a line of the log for each record: decided once, for it costs more than the record
 
 
 class Dispatch:
@@ -60,7 +63,7 @@ class Dispatch:
         self._submit = submit
         self._limits: Future[dict[str, TopicLimits]] | None = None
         self._build_outlets(lot)
-        self._build_ways(route_again)
+        self._build_ways(route_again, TellingReturns if options.tells_delivered else Returns)
         self._build_caution(lot, inventory)
         self._build_tracks(lot, options)
         self._connect()
@@ -80,7 +83,7 @@ class Dispatch:
         )
         self._keys = StrictKeys(self.lanes, self.entrance, claims=self.claims, detours=self._detours)
 
-    def _build_ways(self, route_again: RouteAgain) -> None:
+    def _build_ways(self, route_again: RouteAgain, returns: type[Returns]) -> None:
         """Out to the sink and back."""
         traffic, claims, culprits = self.traffic, self.claims, self._culprits
         detours, keys = self._detours, self._keys
@@ -89,7 +92,7 @@ class Dispatch:
         self._republisher = Republisher(
             traffic, claims, detours=detours, keys=keys, verdicts=self._verdicts, route_again=route_again
         )
-        self.returns = Returns(
+        self.returns = returns(
             self._intake,
             traffic,
             claims=claims,
@@ -142,11 +145,13 @@ class Dispatch:
         self._keys.on_lane_free = self.feed.follow
         self.claims.on_marked = self._on_marked
         self.entrance.on_due = self.feed.expect
+        self.entrance.on_parked = tell_parked
 
     def _note_closed(self, topic: str, failure: Failure) -> None:
         self._stats.note(f"topic {topic} is closed: {failure.code}: {failure.reason}")
 
     def _on_marked(self, mark: Mark) -> None:
+        tell_marked(mark)
         self._keys.on_marked(mark)
         self.feed.on_marked(mark)
 

@@ -10,8 +10,6 @@ import random
 from collections.abc import Callable
 from concurrent.futures import Future
 
-import structlog
-
 from cdc_relay.delivery.backoff import delay_seconds
 from cdc_relay.delivery.gates import Gate, Gates
 from cdc_relay.delivery.open_work import OpenWork
@@ -21,8 +19,6 @@ from cdc_relay.parking.entry import Entry, Reason, Status
 from cdc_relay.stats import Stats
 
 __all__ = ["Entrance", "note_death"]
-
-log = structlog.get_logger()
 
 
 class Entrance:
@@ -39,6 +35,7 @@ class Entrance:
         self.parked_at = 0.0
         self.now = 0.0
         self.on_due: Callable[[Entry], None] = lambda entry: None
+        self.on_parked: Callable[[Entry], None] = lambda entry: None
 
     def tend(self, now: float) -> None:
         self.now = now
@@ -96,7 +93,8 @@ class Entrance:
             self._intake.settle(entry.ticket)
             self._pass_door(entry)
             if entry.status is Status.DEAD and entry.failure is not None:
-                note_death(self._stats, str(entry.ticket), entry.ticket.topic, entry.failure)
+                note_death(self._stats, entry.ticket.topic, entry.failure)
+            self.on_parked(entry)
             if entry.retry_seconds is not None or entry.scheduled_at is not None or entry.status is Status.DEAD:
                 self.on_due(entry)
             self._count(entry)
@@ -127,12 +125,9 @@ class Entrance:
             door.entering -= 1
 
 
-def note_death(stats: Stats, name: str, topic: str, failure: Failure) -> None:
+def note_death(stats: Stats, topic: str, failure: Failure) -> None:
     stats.dead_count += 1
     stats.note(f"a record{f' for topic {topic}' if topic else ''} is dead: {failure.code}")
-    log.error(
-        "record_dead", record=name, topic=topic or None, code=failure.code, reason=failure.reason, remedy=failure.remedy
-    )
 
 
 def _first_failure(failure: Failure, policy: Policy) -> tuple[Status, float | None]:

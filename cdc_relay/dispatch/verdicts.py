@@ -15,6 +15,7 @@ from cdc_relay.dispatch.claims import Claims
 from cdc_relay.dispatch.culprits import Culprits, find_largest
 from cdc_relay.dispatch.detours import Detours
 from cdc_relay.dispatch.entrance import Entrance
+from cdc_relay.dispatch.record_lines import describe_record
 from cdc_relay.dispatch.strict_keys import StrictKeys
 from cdc_relay.dispatch.traffic import Traffic
 from cdc_relay.errors import SinkError
@@ -90,7 +91,7 @@ class Verdicts:
             self._traffic.hand_out(reject.record, claim, alone=True)
             return
         self._claims.conclude(claim, Outcome.COPY_FAILED, failure=failure, retry_seconds=_COPY_SECONDS)
-        log.warning("copy_failed", topic=reject.record.topic, record=str(claim), reason=failure.reason)
+        log.warning("copy_failed", **describe_record(claim), code=failure.code, reason=failure.reason)
 
     def _fail(self, record: Record, slip: Slip, failure: Failure) -> None:
         self._culprits.convict(record, slip, failure)

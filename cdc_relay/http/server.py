@@ -98,7 +98,7 @@ class _Listener(ThreadingHTTPServer):
                 _hang_up(connection)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        _log.exception("http.request_failed")
+        _log.exception("http_request_failed")
 
 
 class _Handler(BaseHTTPRequestHandler):

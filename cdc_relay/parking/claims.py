@@ -43,6 +43,10 @@ class _Row(NamedTuple):
     error_code: bytes | None
     last_error: bytes | None
     xid: bytes
+    event_id: bytes | None
+    event_type: bytes | None
+    correlation_id: bytes | None
+    tenant: bytes | None
 
 
 class ClaimReader:
@@ -114,4 +118,5 @@ def _claim(row: _Row, purpose: Purpose, policy: Policy, record: Record | None) -
         columns=read_columns(row.columns) if record is None and row.columns is not None else None,
         is_scheduled=row.is_scheduled == b"true",
         suspicion=int(row.suspicion),
+        event=(row.event_id, row.event_type, row.correlation_id, row.tenant),
     )

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from cdc_relay.model import Columns, Failure, Headers, Identity, Policy, Record, Ticket
 
 __all__ = [
+    "EVENT_FIELDS",
     "LIVE",
     "Claim",
     "Entry",
@@ -22,6 +23,7 @@ __all__ = [
     "Survey",
 ]
 
+EVENT_FIELDS = ("id", "type", "correlation_id", "tenant")  # by which people know an event
 KeyScope = tuple[str, bytes | None]  # topic and key: what strict order is kept for
 
 
@@ -92,6 +94,7 @@ class Claim(NamedTuple):
     is_scheduled: bool = False  # it never holds its key
     xid: int = 0
     suspicion: int = 0  # how many runs ended without a word while they had claimed it
+    event: tuple[bytes | None, ...] = ()  # what EVENT_FIELDS names
 
     @property
     def position(self) -> tuple[int, int]:

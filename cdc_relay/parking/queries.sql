@@ -88,7 +88,7 @@ SELECT id::text, attempts::text, max_attempts::text, status, reason, outbox, com
        (extract(epoch FROM commit_time) * 1000000)::bigint::text, route, topic, key, value, headers::text,
        partition::text, floor(extract(epoch FROM record_time) * 1000)::bigint::text, columns::text, strict::text,
        hold_dead::text, size_bytes::text, (scheduled_at IS NOT NULL)::text, suspicion::text, error_class, error_code,
-       last_error, xid::text
+       last_error, xid::text, event_id, event_type, correlation_id, tenant
   FROM claimed k ORDER BY k.due_at, k.commit_lsn, k.ordinal, k.id
 
 -- :claim_due

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from cdc_relay.model import Failure, Ticket
-from cdc_relay.parking.entry import Entry, Mark
+from cdc_relay.parking.entry import EVENT_FIELDS, Entry, Mark
 from cdc_relay.parking.values import as_bool, as_columns, as_headers, as_text, as_timestamp
 from cdc_relay.protocol.lsn import format_lsn
 from cdc_relay.sources.line import Param
@@ -27,7 +27,6 @@ MARK_FIELDS = (
 )
 _CHUNK_ROWS = 200  # 6,200 parameters of the 65,535 that a statement may have; more rows are not faster
 _CHUNK_BYTES = 4 << 20
-_EVENT_FIELDS = ("id", "type", "correlation_id", "tenant")
 
 
 def entry_row(entry: Entry, *, is_utf8: bool) -> Row:
@@ -103,7 +102,7 @@ def _record_params(entry: Entry, is_utf8: bool) -> Row:
 def _event_params(ticket: Ticket, is_utf8: bool) -> Row:
     """id, type, correlation id, tenant; not every outbox maps all of them."""
     event = dict(zip(ticket.origin.event_fields, ticket.event, strict=False))
-    return tuple(as_text(event.get(field), is_utf8=is_utf8) for field in _EVENT_FIELDS)
+    return tuple(as_text(event.get(field), is_utf8=is_utf8) for field in EVENT_FIELDS)
 
 
 def _failure_params(failure: Failure | None, is_utf8: bool) -> Row:

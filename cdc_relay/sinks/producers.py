@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 
 from confluent_kafka import KafkaError, KafkaException, Producer
@@ -9,6 +10,8 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 from cdc_relay.errors import ConfigError
 
 __all__ = ["alone_properties", "build_producer", "producer_properties", "text_of"]
+
+_client_log = logging.getLogger("librdkafka")  # else it prints on stderr by itself
 
 # What the relay's promises rest on; the configuration refuses anything weaker.
 _OWNED = {
@@ -68,7 +71,7 @@ def build_producer(
 ) -> Producer:
     callbacks = {"error_cb": on_error} | ({} if on_statistics is None else {"stats_cb": on_statistics})
     try:
-        return Producer({**properties, **callbacks})
+        return Producer({**properties, **callbacks}, logger=_client_log)
     except (KafkaException, TypeError, ValueError) as exc:
         raise ConfigError(
             f"sink.kafka: {text_of(exc)}",

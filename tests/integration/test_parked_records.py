@@ -25,6 +25,7 @@ from tests.fixtures.fix_postgres import Database, PostgresServer
 from tests.fixtures.fix_relay import MakePipeline, Pipeline, RelayProcess, relay_config
 from tests.fixtures.outbox import insert_event
 from tests.fixtures.parked import end_lsn, logged, parked, readiness
+from tests.fixtures.planted import PASSWORD
 from tests.fixtures.process import wait_until
 from tests.integration.parking_rig import number_of, wait_confirmed
 
@@ -65,9 +66,10 @@ def mixed(postgres: PostgresServer, kafka: Kafka, tmp_path_factory: pytest.TempP
         conn.execute("SELECT pg_create_logical_replication_slot(%s, 'pgoutput')", [slot])
         fill(conn, EVENTS, per_transaction=10, with_bad=True)
     create_topics(kafka, slot)
-    dsn = database.dsn(database.create_relay_role())
+    dsn = database.dsn(database.create_relay_role(), password=PASSWORD)
     config = relay_config(dsn, slot, PUBLICATION, "public.outbox", kafka.bootstrap, **config_sections(slot))
-    seen = Mixed(database, kafka, slot, end_lsn(database), RelayProcess(config, tmp_path_factory.mktemp("relay")))
+    relay = RelayProcess(config, tmp_path_factory.mktemp("relay"), "--log-level", "debug")
+    seen = Mixed(database, kafka, slot, end_lsn(database), relay)
     seen.relay.start()
     try:
         drain(seen)
@@ -119,9 +121,14 @@ def test_each_is_parked_as_its_writer_wrote_it(way: Way, mixed: Mixed) -> None:
 
 def test_the_dead_are_logged_once_each_and_without_what_is_in_them(mixed: Mixed) -> None:
     dead = [way for way in WAYS if way.status == "dead"]
-    lines = logged(mixed.relay, "record_dead")
+    lines = logged(mixed.relay, "outbox_failed")
     assert sorted(line["code"] for line in lines) == sorted(way.code for way in dead for _ in range(BAD // len(WAYS)))
     assert "xxx" not in mixed.relay.stderr
+
+
+def test_at_debug_each_acknowledged_record_is_logged(mixed: Mixed) -> None:
+    lines = logged(mixed.relay, "outbox_success")
+    assert len(lines) == len({line["event_id"] for line in lines}) == EVENTS - BAD
 
 
 def test_the_view_of_the_dead_has_them_all(mixed: Mixed) -> None:

@@ -21,11 +21,12 @@ from tests.fixtures.parked import (
     wait_for_parked,
     wait_for_status,
 )
+from tests.fixtures.planted import PAYLOAD
 from tests.fixtures.process import wait_until
 
 pytestmark = [pytest.mark.kafka, pytest.mark.real_kafka]
 
-SMALL = {"max.message.bytes": "1000"}
+SMALL = {"max.message.bytes": "2000"}
 BIG = json.dumps({"pad": "x" * 5000})
 QUICK = {"base": "500ms", "max": "1s", "jitter": 0}
 NEVER = {"base": "1h", "max": "1h"}
@@ -92,11 +93,11 @@ def test_the_delay_doubles_up_to_its_longest_and_the_last_try_is_the_end(make_pi
     pipeline.insert(payload=BIG)
     wait_for_status(pipeline.database, ["dead"])
     assert history(pipeline) == [("retrying", 0, 0.5), ("retrying", 1, 1.0), ("retrying", 2, 1.0), ("dead", 3, None)]
-    assert len(logged(relay, "record_dead")) == 1
+    assert len(logged(relay, "outbox_failed")) == 1
     relay.stop()
     relay.start().wait_ready()
     end = insert_and_confirm(pipeline)
-    assert len(logged(relay, "record_dead")) == 1
+    assert len(logged(relay, "outbox_failed")) == 1
     assert value_of(pipeline.records()[-1])["id"] == end
 
 
@@ -214,7 +215,7 @@ def test_a_row_without_a_route_is_routed_again_on_retry_after_the_routes_were_co
     assert (record.key(), record.headers(), value_of(record)) == (
         b"k7",
         [("id", event_id.encode())],
-        {"id": event_id},
+        {"id": event_id, "x": PAYLOAD},
     )
     assert parked(pipeline.database, "topic, convert_from(key, 'UTF8')") == [(pipeline.topic, "k7")]
 

@@ -103,6 +103,8 @@ class Broker(FakeSink):
 class Rig:
     """`write` commits to the outbox, `turn` is one turn of the loop, `jobs` is the helper, `restart` a new session."""
 
+    options = DispatchOptions(copies_dead=True)
+
     def __init__(self, *, records: int = 100, eager_jobs: bool = True, eager_sink: bool = False) -> None:
         self.clock = FakeClock()
         self.sink = Broker(self.clock, eager=eager_sink)
@@ -157,7 +159,7 @@ class Rig:
             inventory=inventory,
             route_again=self._route_again,
             stats=self.stats,
-            options=DispatchOptions(copies_dead=True),
+            options=self.options,
             now=self.clock.now,
         )
         self.dispatch.caution.is_on = False  # one record at a time is the session's way of reading: see test_caution

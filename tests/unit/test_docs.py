@@ -88,7 +88,7 @@ def test_every_path_of_the_code_map_exists() -> None:
 
 
 def test_the_code_map_has_every_part_of_the_package() -> None:
-    parts = [path for path in (ROOT / "cdc_relay").iterdir() if not path.name.startswith("__")]
+    parts = [path for path in (ROOT / "cdc_relay").iterdir() if not path.name.startswith(("__", "py.typed"))]
     missing = {str(path.relative_to(ROOT)) for path in parts} - {path.rstrip("/") for path in code_map()}
     assert missing == set()
 

@@ -15,6 +15,7 @@ from cdc_relay.config.loader import parse
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+GUIDES = ["migrating-from-debezium.md", "migrating-from-polling.md"]
 REST: dict[str, Any] = {
     "source": {"dsn": "postgresql://relay@db/orders", "slot": "s", "publication": "p"},
     "sink": {"kafka": {"bootstrap.servers": "kafka:9092"}},
@@ -42,12 +43,12 @@ def test_every_block_of_yaml_loads(block: str) -> None:
     assert _load(block).outboxes
 
 
-@pytest.mark.parametrize("name", ["README.md", "routing.md", "envelopes.md", "topics.md"])
+@pytest.mark.parametrize("name", ["README.md", "routing.md", "envelopes.md", "topics.md", "producers.md", *GUIDES])
 def test_the_documents_of_the_file_show_some(name: str) -> None:
     assert [block for block in _blocks() if str(block.id).startswith(name)]
 
 
-@pytest.mark.parametrize("name", ["envelopes.md", "debezium.md"])
+@pytest.mark.parametrize("name", ["envelopes.md", "migrating-from-debezium.md"])
 def test_every_envelope_that_is_shown_in_a_line_is_one(name: str) -> None:
     text = (ROOT / "docs" / name).read_text()
     shown = re.findall(r"`(\{?(?:debezium|cloudevents): [^`…]+)`", text)

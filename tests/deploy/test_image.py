@@ -1,0 +1,137 @@
+"""The image, built step by step outside of a container engine and run as it would be: no root, nothing to write to.
+Then docker-compose.yml in its order: roles, setup, topics, relay, shop."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from cdc_relay import __version__
+from tests.deploy.files import ROOT, instruction, manifest
+from tests.deploy.image import Image, find_python
+from tests.deploy.stack import DATABASE, Stack, make_broker, make_server
+from tests.deploy.tools import absent
+from tests.fixtures.consume import wait_for_records
+from tests.fixtures.kafka_jars import find_jars
+from tests.fixtures.postgres_install import Install
+from tests.fixtures.process import Process, end, tail
+from tests.fixtures.scratch import remove_scratch, scratch_dir
+
+
+@pytest.fixture(scope="module")
+def image() -> Iterator[Image]:
+    found = find_python(int(instruction("USER").partition(":")[0]))
+    if isinstance(found, str):
+        absent(found)
+    directory = scratch_dir("image")
+    made = Image(directory, found)
+    made.build()
+    yield made
+    remove_scratch(directory)
+
+
+def test_the_entry_point_is_the_command_of_this_version(image: Image) -> None:
+    answer = image.run(["--version"])
+    assert (answer.returncode, answer.stdout) == (0, f"cdc-relay, version {__version__}\n"), answer.stderr
+
+
+def test_help_is_printed_where_nothing_can_be_written(image: Image) -> None:
+    before = sorted(image.root.rglob("*"))
+    answer = image.run(["run", "--help"])
+    assert "Usage: cdc-relay run" in answer.stdout, answer.stderr
+    assert sorted(image.root.rglob("*")) == before
+
+
+def test_without_a_file_the_place_where_it_is_expected_is_named(image: Image) -> None:
+    answer = image.run(["run"])
+    assert answer.returncode == 2
+    assert f"{image.root}/etc/cdc-relay/relay.yaml: cannot read" in answer.stderr
+
+
+def test_there_is_nothing_to_build_or_install_with(image: Image) -> None:
+    path = os.pathsep.join(image.environment()["PATH"].split(os.pathsep)[:2])  # the rest is this machine's
+    assert shutil.which("python", path=path)
+    assert [name for name in ("pip", "pip3", "hatchling", "uv", "gcc") if shutil.which(name, path=path)] == []
+
+
+def test_only_the_virtual_environment_is_taken_from_the_stage_that_builds(image: Image) -> None:
+    assert [str(path.relative_to(image.root)) for path in image.root.glob("*/*")] == ["opt/cdc-relay"]
+
+
+@pytest.fixture(scope="module")
+def stack(image: Image, postgres_install: Install) -> Iterator[Stack]:
+    """With its one-shot services done, twice: `docker compose up` runs them each time."""
+    jars = find_jars()
+    if isinstance(jars, str):
+        absent(jars)
+    with ExitStack() as undo:
+        directory = scratch_dir("compose")
+        undo.callback(remove_scratch, directory)
+        server = make_server(postgres_install)
+        undo.callback(server.destroy)
+        broker = make_broker(jars)
+        undo.callback(broker.destroy)
+        made = Stack(image, server, broker, directory)
+        for name in ("roles", "setup", "topics") * 2:
+            made.run(name)
+        yield made
+
+
+@pytest.fixture(scope="module")
+def relay(stack: Stack) -> Iterator[Process]:
+    process = stack.start("relay")
+    stack.wait_ready(process)
+    yield process
+    if process.poll() is None:
+        process.kill()
+
+
+@pytest.mark.real_kafka
+def test_the_compose_file_delivers_the_orders_of_its_shop(stack: Stack, relay: Process) -> None:
+    shop = stack.start("shop")
+    try:
+        records = wait_for_records(stack.broker.bootstrap, "outbox.event.order", 2)
+        assert b'"total": "99.90"' in (records[0].value() or b"")
+        assert shop.poll() is None, tail(stack.log("shop"))
+    finally:
+        end(shop, with_signal=signal.SIGKILL, timeout=30)
+
+
+@pytest.mark.real_kafka
+def test_the_relays_role_may_not_read_the_outbox(stack: Stack) -> None:
+    password = (ROOT / "deploy/compose/secrets/relay-password").read_text()
+    with (
+        psycopg.connect(stack.server.dsn(DATABASE, "relay", password=password)) as conn,
+        pytest.raises(psycopg.errors.InsufficientPrivilege),
+    ):
+        conn.execute("SELECT FROM public.outbox")
+
+
+@pytest.mark.real_kafka
+def test_every_probe_of_the_manifests_is_answered_by_the_relay(stack: Stack, relay: Process) -> None:
+    [container] = manifest("Deployment")["spec"]["template"]["spec"]["containers"]
+    paths = [container[probe]["httpGet"]["path"] for probe in ("livenessProbe", "readinessProbe")]
+    assert [stack.get(path) for path in paths] == [200, 200]
+
+
+@pytest.mark.real_kafka
+def test_the_relay_needs_less_memory_than_it_requests(relay: Process) -> None:
+    [container] = manifest("Deployment")["spec"]["template"]["spec"]["containers"]
+    requested = re.fullmatch(r"(\d+)Mi", container["resources"]["requests"]["memory"])
+    peak = re.search(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{relay.pid}/status").read_text())
+    assert peak and requested
+    assert int(peak[1]) < int(requested[1]) * 1024
+
+
+@pytest.mark.real_kafka
+def test_the_stop_signal_of_the_image_drains_the_relay(stack: Stack, relay: Process, image: Image) -> None:
+    number = signal.Signals[image.settings["STOPSIGNAL"]]
+    assert end(relay, with_signal=number, timeout=60) == 0, tail(stack.log("relay"))
