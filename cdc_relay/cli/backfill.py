@@ -10,13 +10,14 @@ from cdc_relay.backfill import backfill
 from cdc_relay.cli.replay_progress import ProgressView
 from cdc_relay.cli.run import stop_on_signals
 from cdc_relay.config import RelayConfig
-from cdc_relay.logs import start_logs
+from cdc_relay.logs import say_always, start_logs
 
 __all__ = ["run_backfill"]
 
 
 def run_backfill(config: RelayConfig, *, rate: int | None) -> None:
     start_logs()
+    say_always(service=config.service_name, slot=config.source.slot)
     with ProgressView("backfill") as view:
         result = backfill(config, rate=rate, stop=stop_on_signals(), say=click.echo, show=view.show)
     counts = result.counts

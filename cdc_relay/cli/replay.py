@@ -15,7 +15,7 @@ from cdc_relay.cli.output import ask, warn
 from cdc_relay.cli.param_types import TEXT, Parsed
 from cdc_relay.cli.run import stop_on_signals
 from cdc_relay.config import RelayConfig, find_warnings, load
-from cdc_relay.logs import start_logs
+from cdc_relay.logs import say_always, start_logs
 from cdc_relay.parking.desk_filter import parse_since
 from cdc_relay.replay.selection import Selection, parse_ids, resolve
 from cdc_relay.routing.outbox import Outbox
@@ -74,6 +74,7 @@ def replay_command(
         _require_alone(dry_run, name, since, until, ids_file, where)
     start_logs()
     config = load(config_path)
+    say_always(service=config.service_name, slot=config.source.slot)
     warn(find_warnings(config))
     outboxes = _choose(config, name)
     ids = None if ids_file is None else parse_ids(ids_file)

@@ -46,7 +46,7 @@ def run_command(config_path: Path, no_wait: bool, accept_gap: bool, log_format: 
     """
     start_logs(log_level, log_format)
     loaded = load(config_path)
-    say_always(slot=loaded.source.slot)
+    say_always(service=loaded.service_name, slot=loaded.source.slot)
     for text in find_warnings(loaded):
         structlog.get_logger().warning("configuration", text=text)
     from cdc_relay.wiring import run_relay  # after the cheap checks: psycopg and confluent_kafka take 0.4 s to import

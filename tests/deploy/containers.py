@@ -31,8 +31,7 @@ class Container:
 
     @property
     def command(self) -> list[str]:
-        words = [at(self.root, word) for word in command_of(self._service)]
-        return [*self.image.entrypoint, *words] if self.image else words
+        return self._line(command_of(self._service))
 
     @property
     def user(self) -> int:
@@ -43,10 +42,10 @@ class Container:
         path = {"PATH": os.environ["PATH"]}
         return {**(self.image.environment(self.root) if self.image else path), **own, **more}
 
-    def run(self, **more: str) -> str:
-        """A one-shot service: what it said, once it has ended well."""
+    def run(self, *words: str, **more: str) -> str:
+        """Its command, or another one: what it said, once it has ended well."""
         answer: subprocess.CompletedProcess[str] = subprocess.run(
-            self.command,
+            self._line(list(words)) if words else self.command,
             env=self.environment(**more),
             cwd="/",
             capture_output=True,
@@ -57,6 +56,10 @@ class Container:
         )
         assert answer.returncode == 0, answer.stdout + answer.stderr
         return answer.stdout
+
+    def _line(self, given: list[str]) -> list[str]:
+        words = [at(self.root, word) for word in given]
+        return [*self.image.entrypoint, *words] if self.image else words
 
     def _mounts(self) -> Iterator[tuple[str, Path]]:
         for entry in self._service.get("volumes", []):

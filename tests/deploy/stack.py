@@ -36,6 +36,10 @@ class Stack:
         container = self._container(name)
         return container.run(**({} if container.image else self._psql))
 
+    def execute(self, name: str, *words: str) -> str:
+        """`docker compose exec NAME cdc-relay …`."""
+        return self._container(name).run(*words)
+
     def start(self, name: str) -> Process:
         container = self._container(name)
         more = {} if container.image else self._psql

@@ -3,6 +3,7 @@ Then docker-compose.yml in its order: roles, setup, topics, relay, shop."""
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -103,6 +104,12 @@ def test_the_compose_file_delivers_the_orders_of_its_shop(stack: Stack, relay: P
         assert shop.poll() is None, tail(stack.log("shop"))
     finally:
         end(shop, with_signal=signal.SIGKILL, timeout=30)
+
+
+@pytest.mark.real_kafka
+def test_status_is_told_inside_the_container_as_the_relays_role(stack: Stack, relay: Process) -> None:
+    said = json.loads(stack.execute("relay", "status", "--json"))
+    assert said["relay"]["role"] == "reader"
 
 
 @pytest.mark.real_kafka

@@ -37,6 +37,7 @@ SERVICE_MONITOR: dict[str, Any] = {
                         "properties": {
                             "port": {"type": "string"},
                             "path": {"type": "string", "pattern": "^/"},
+                            "honorLabels": {"type": "boolean"},
                             "interval": {"type": "string", "pattern": "^[0-9]+(ms|s|m|h)$"},
                         },
                     },
@@ -62,6 +63,12 @@ def test_a_manifest_is_valid(document: Manifest, version: str) -> None:
 
 def test_the_service_monitor_is_valid() -> None:
     Draft202012Validator(SERVICE_MONITOR).validate(manifest("ServiceMonitor"))
+
+
+def test_the_label_service_stays_the_relays() -> None:
+    """The operator names the Kubernetes service so, and would rename ours: the alerts go by it."""
+    [endpoint] = manifest("ServiceMonitor")["spec"]["endpoints"]
+    assert endpoint["honorLabels"] is True
 
 
 def test_every_manifest_belongs_to_a_kustomization_but_the_example_of_secrets() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -9,7 +10,6 @@ import pytest
 
 from cdc_relay.errors import ConfigError, RefusedError
 from tests.deploy.files import UNIT, unit
-from tests.deploy.tools import require
 
 EXPOSURE = "20"  # of 100; 12 when it was written
 
@@ -23,7 +23,9 @@ def installed(tmp_path: Path) -> Path:
 
 
 def analyze(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    program = require("systemd-analyze", "systemd")
+    program = shutil.which("systemd-analyze")
+    if program is None:
+        pytest.skip("no systemd on this machine")
     return subprocess.run([program, *arguments], capture_output=True, text=True, check=False, timeout=60)
 
 
@@ -46,7 +48,7 @@ def test_it_is_not_started_again_where_an_operator_has_to_act() -> None:
     }
 
 
-def test_it_says_itself_when_it_is_ready_and_that_it_is_alive() -> None:
+def test_the_watchdog_is_slower_than_the_signs_of_life() -> None:
     settings = unit()["Service"]
-    assert settings["Type"] == ["notify"] and settings["WatchdogSec"]
-    assert settings["TimeoutStartSec"] == ["infinity"]  # waiting for a server is no failure
+    assert settings["Type"] == ["notify"]
+    assert int(settings["WatchdogSec"][0].removesuffix("s")) > 10  # one a second, and a machine may be busy

@@ -77,14 +77,14 @@ def test_an_acknowledged_record_is_a_line_at_debug(traced: Pipeline) -> None:
     assert (line["level"], line["attempt"]) == ("debug", 0)
 
 
-def test_the_first_line_says_what_starts_and_every_line_names_the_slot(pipeline: Pipeline) -> None:
-    relay = pipeline.start_relay()
+def test_the_first_line_says_what_starts_and_every_line_names_service_and_slot(pipeline: Pipeline) -> None:
+    relay = pipeline.start_relay(service="orders")
     assert relay.stop() == 0
     lines = [json.loads(line) for line in relay.stderr.splitlines()]
     assert [lines[0][name] for name in ("event", "outboxes", "sink")] == ["outbox_start", ["public.outbox"], "kafka"]
     assert lines[0]["version"]
-    assert {line["slot"] for line in lines} == {pipeline.slot}
-    assert {tuple(line)[:4] for line in lines} == {("timestamp", "level", "event", "slot")}
+    assert {(line["service"], line["slot"]) for line in lines} == {("orders", pipeline.slot)}
+    assert {tuple(line)[:5] for line in lines} == {("timestamp", "level", "event", "service", "slot")}
 
 
 def test_a_flood_of_bad_rows_is_a_few_lines_that_count_them_all(pipeline: Pipeline) -> None:
