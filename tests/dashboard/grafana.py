@@ -106,7 +106,7 @@ def _restarts() -> Document:
         "enable": True,
         "iconColor": "blue",
         "expr": started,
-        "useValueForTime": "on",
+        "useValueForTime": True,
         "titleFormat": "started",
         "textFormat": "{{instance}}",
     }

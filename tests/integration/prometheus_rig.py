@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Collection
 from pathlib import Path
 
 from tests.fixtures.database import Database
@@ -72,6 +73,15 @@ class Scene:
         except TimeoutError:
             return missing
         return []
+
+    def wait_for_alerts(self, names: Collection[str], *, apart_from: Collection[str] = ()) -> None:
+        """Until just these are active: pending, or firing."""
+
+        def are_active() -> bool:
+            active = {sample["metric"]["alertname"] for sample in self.prometheus.query("ALERTS")}
+            return active - set(apart_from) == set(names)
+
+        wait_until(are_active, timeout=60, what=f"the active alerts are {sorted(names)}", every=0.5)
 
     def has_data(self, query: str) -> bool:
         """A number at least: 0/0 is none."""

@@ -96,10 +96,7 @@ def test_every_rule_is_loaded_and_healthy(scene: Scene) -> None:
 
 def test_the_alerts_are_about_what_is_wrong_and_nothing_else(scene: Scene) -> None:
     """A dead record waits, and a topic is missing, which is told after a minute. A standby is no trouble."""
-    assert scene.wait_until_each_has_data(['ALERTS{alertname="OutboxDeadLetters"}']) == []
-    found = {sample["metric"]["alertname"]: sample["metric"]["service"] for sample in scene.prometheus.query("ALERTS")}
-    found.pop("OutboxTopicClosed", None)
-    assert found == {"OutboxDeadLetters": SERVICE}
+    scene.wait_for_alerts({"OutboxDeadLetters"}, apart_from={"OutboxTopicClosed"})
 
 
 def test_promtool_finds_no_fault_in_the_metrics_but_for_the_name_that_was_asked_for(scene: Scene) -> None:
@@ -110,3 +107,22 @@ def test_promtool_finds_no_fault_in_the_metrics_but_for_the_name_that_was_asked_
 def faulty_names(page: str) -> set[str]:
     said = promtool("check", "metrics", stdin=page)
     return {line.split()[0] for line in (said.stdout + said.stderr).splitlines()}
+
+
+# --- the last ones: they take the relays away
+
+
+def test_a_standby_takes_over_without_a_false_alarm(scene: Scene) -> None:
+    scene.reader.kill()
+    scene.wait_for_alerts({"OutboxDeadLetters", "OutboxRelayDown"}, apart_from={"OutboxTopicClosed"})
+    [down] = scene.prometheus.query('ALERTS{alertname="OutboxRelayDown"}')
+    assert down["metric"]["instance"] == f"127.0.0.1:{scene.reader.http_port}"
+    assert scene.wait_until_each_has_data([expr for expr in queries() if has_data_here(expr)]) == []
+
+
+def test_a_service_without_a_relay_is_told(scene: Scene) -> None:
+    scene.reader.kill()
+    scene.standby.kill()
+    scene.wait_for_alerts({"OutboxRelayGone"})
+    [gone] = scene.prometheus.query('ALERTS{alertname="OutboxRelayGone"}')
+    assert gone["metric"]["service"] == SERVICE

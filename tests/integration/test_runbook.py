@@ -16,6 +16,11 @@ from tests.integration.readme_text import ROOT
 
 OPERATIONS = (ROOT / "docs" / "operations.md").read_text()
 
+ALERTED = (
+    *("The relay is gone", "The relay restarts or hangs", "Records are parked", "Latency is high", "Backlog grows"),
+    *("The lot is nearly full", "A certificate expires", "Retention fails"),
+)
+
 pytestmark = pytest.mark.kafka
 
 
@@ -97,3 +102,18 @@ def test_the_runbook_shows_what_a_teardown_would_lose(outbox: Pipeline, tmp_path
     assert answer.returncode == 0, answer.stderr
     assert outbox.slot in answer.stdout + answer.stderr
     assert outbox.database.slot_names() == [outbox.slot]
+
+
+def test_the_first_commands_of_the_alerts_work(outbox: Pipeline, tmp_path: Path) -> None:
+    """With the relay down: they look at Postgres."""
+    first = {command for title in ALERTED for command in commands(title)}
+    assert {" ".join(command.split()[1:3]) for command in first} == {"status -c", "check -c", "dlq stats", "dlq list"}
+    answers = {command: run(outbox, command, tmp_path) for command in first}
+    assert {command: answer.stderr for command, answer in answers.items() if answer.returncode} == {}
+
+
+@pytest.mark.parametrize("title", ["Standby", "Slot lag grows", "WAL headroom is low", "Failover"])
+def test_the_queries_of_the_runbook_find_the_slot(outbox: Pipeline, title: str) -> None:
+    blocks = re.findall(r"^```sql\n(.*?)^```$", section(title), re.MULTILINE | re.DOTALL)
+    [query, *_] = blocks[0].replace("orders_outbox", outbox.slot).split(";")
+    assert outbox.database.execute(query) != []
