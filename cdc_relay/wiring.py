@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import structlog
 
 from cdc_relay.admin.check.beside import CheckBeside
+from cdc_relay.admin.retention.beside import RetentionBeside
 from cdc_relay.bell import Bell
 from cdc_relay.config import RelayConfig, SinkConfig
 from cdc_relay.delivery.intake import Intake
@@ -56,10 +57,12 @@ def run_relay(config: RelayConfig, *, stop: Stop, wait: bool = True, accept_gap:
     parts = _Parts(config, stop, accept_gap=accept_gap)
     http = _Http(config, stats=parts.stats, stop=stop)
     check = CheckBeside(config, stop)
+    retention = RetentionBeside(config, stats=parts.stats, stop=stop)
 
     def on_streaming() -> None:
         http.insist()
         check.begin()
+        retention.begin()
 
     relay = Relay(
         source=parts.source,
@@ -78,6 +81,8 @@ def run_relay(config: RelayConfig, *, stop: Stop, wait: bool = True, accept_gap:
         relay.run()
         http.raise_refusal()
     finally:
+        stop.request()  # also where an error ends it: nothing beside the relay goes on
+        retention.close()
         parts.close()
         http.close()
 

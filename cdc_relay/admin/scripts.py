@@ -14,7 +14,7 @@ from psycopg import sql
 
 from cdc_relay.routing.outbox import Outbox
 from cdc_relay.sources.preflight import Wanted
-from cdc_relay.sources.schema import AT_LOT, AT_SOURCE, SCHEMA_SCRIPTS, grants
+from cdc_relay.sources.schema import AT_LOT, AT_SOURCE, SCHEMA_SCRIPTS, grants, lot_grant
 
 __all__ = ["PUBLICATION", "SLOT", "render", "render_all", "render_schema"]
 
@@ -45,6 +45,7 @@ _TAIL = f"""\
 -- Afterwards `cdc-relay run` needs only this role (docs/privileges.md):
 --   CREATE ROLE relay LOGIN REPLICATION PASSWORD '...';
 --   {grants("relay")};
+--   {lot_grant("relay")};
 """
 
 

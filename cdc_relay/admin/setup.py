@@ -25,7 +25,7 @@ from cdc_relay.sources.guard import find_problem, see_publication
 from cdc_relay.sources.guard_table import GuardTable
 from cdc_relay.sources.line import Line
 from cdc_relay.sources.preflight import Wanted, find_problems, refuse
-from cdc_relay.sources.schema import AT_LOT, AT_SOURCE, NEWEST, SCHEMA_SCRIPTS, grants
+from cdc_relay.sources.schema import AT_LOT, AT_SOURCE, NEWEST, SCHEMA_SCRIPTS, grants, lot_grant
 from cdc_relay.sources.unfinished_backfill import refuse_unfinished_backfill
 
 __all__ = ["Kind", "Notice", "set_up"]
@@ -38,7 +38,7 @@ _SLOT_NEEDS = "ALTER ROLE <the role of source.dsn> REPLICATION"
 _SCHEMA_NEEDS = "GRANT CREATE ON DATABASE <the database> TO <the role of {}>, or run setup as cdc_relay's owner"
 _HINT = (
     "run needs less than setup; a role of its own (docs/privileges.md):"
-    f" CREATE ROLE relay LOGIN REPLICATION; {grants('relay')};"
+    f" CREATE ROLE relay LOGIN REPLICATION; {grants('relay')}; {lot_grant('relay')};"
 )
 _VERSION_TABLE = """
 SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
