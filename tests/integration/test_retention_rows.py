@@ -10,6 +10,7 @@ import pytest
 from cdc_relay.admin.retention import rows
 from tests.fixtures.fix_postgres import Database
 from tests.integration.retention_rig import Ground
+from tests.integration.setup_rig import ROOT
 
 pytestmark = pytest.mark.core
 
@@ -185,14 +186,32 @@ def test_a_table_that_the_relay_has_not_read_yet_keeps_all(ground: Ground) -> No
 # --- what an operator has to repair
 
 
-def test_the_relays_role_needs_the_rights_that_are_named(ground: Ground) -> None:
+def test_the_relays_role_needs_the_rights_that_are_named_and_documented(ground: Ground) -> None:
     ground.database.execute("REVOKE USAGE ON SCHEMA public FROM PUBLIC")
-    ground.dsn = ground.database.dsn(ground.database.create_relay_role())
+    role = ground.database.create_relay_role()
+    ground.dsn = ground.database.dsn(role)
     swept = ground.sweep_outbox()
     assert (swept.removed, "may not remove rows" in swept.trouble) == (0, True)
+    assert swept.remedy.split("; ") == documented_grants(role)
     for grant in swept.remedy.split("; "):
         ground.database.execute(grant)
     assert ground.sweep_outbox().removed == 3
+
+
+def documented_grants(role: str) -> list[str]:
+    text = (ROOT / "docs" / "privileges.md").read_text(encoding="utf-8").partition("\n## retention\n")[2]
+    block = text.partition("```sql\n")[2].partition("```")[0]
+    return [line.removesuffix(";").replace("relay", role) for line in block.strip().splitlines()]
+
+
+def test_a_row_without_a_time_stays(ground: Ground) -> None:
+    ground.database.execute("ALTER TABLE outbox ALTER created_at DROP NOT NULL")
+    ground.database.execute("SELECT pg_drop_replication_slot(%s)", [ground.slot])
+    ground.database.execute("DELETE FROM cdc_relay.guard")
+    ground.database.execute("INSERT INTO outbox (aggregateid, created_at) VALUES ('timeless', NULL)")
+    ground.set_up()
+    assert ground.sweep_outbox().removed == 4
+    assert ground.keys() == {"timeless": 1, "young": 1}
 
 
 def test_a_locked_table_is_left_for_the_next_time(ground: Ground) -> None:
