@@ -116,6 +116,19 @@ def test_a_month_with_a_row_that_is_not_settled_stays(ground: Ground) -> None:
     assert ground.keys() == {"None": 1, "old": 3}
 
 
+def test_a_month_that_is_partitioned_itself_is_judged_with_all_its_rows(ground: Ground) -> None:
+    month = earlier(THIS, 5)
+    ground.database.execute(
+        f"CREATE TABLE parent PARTITION OF outbox FOR VALUES FROM ('{month.begin} +00') TO ('{month.end} +00')"
+        " PARTITION BY HASH (aggregateid);"
+        " CREATE TABLE child PARTITION OF parent FOR VALUES WITH (MODULUS 1, REMAINDER 0)"
+    )
+    ground.set_up()
+    ground.database.execute(f"INSERT INTO outbox (created_at) VALUES ('{month.begin} +00')")
+    assert ground.sweep_outbox().dropped == ()
+    assert ground.keys() == {"None": 1}
+
+
 def test_doubt_keeps_every_month_and_the_next_ones_are_made_all_the_same(ground: Ground) -> None:
     add_month(ground, earlier(THIS, 5))
     ground.set_up()

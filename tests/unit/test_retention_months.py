@@ -46,6 +46,12 @@ def test_the_default_partition_is_no_month_and_in_nobodys_way() -> None:
     assert (len(plan.make), plan.drop, plan.notes) == (3, (), ())
 
 
+def test_a_month_on_another_server_is_left_alone() -> None:
+    archive = Partition("archive", Month(2020, 1).begin, Month(2020, 1).end, is_foreign=True)
+    plan = plan_months([archive], now=NOW, cutoff=NOW)
+    assert (plan.drop, plan.notes[0].startswith("partition archive is old")) == ((), True)
+
+
 @pytest.mark.parametrize(
     ("bound", "expected"),
     [

@@ -6,18 +6,19 @@ from collections.abc import Iterator
 from contextlib import closing
 
 from cdc_relay.admin.check.finding import Finding, fail, ok, warn
-from cdc_relay.admin.check.lines import as_own, not_seen, open_line, reach
+from cdc_relay.admin.check.lines import as_own, open_line, reach
 from cdc_relay.admin.retention.kept import KeptTable, kept_tables
 from cdc_relay.admin.retention.lot import may_remove_resolved
 from cdc_relay.admin.retention.proof import Doubt, Evidence, prove, read_evidence
 from cdc_relay.admin.retention.table_facts import TableState, read_table
 from cdc_relay.admin.retention.table_rules import find_obstacles, has_months
+from cdc_relay.admin.retention.troubles import explain
 from cdc_relay.config import RelayConfig, quote_identifier
 from cdc_relay.config.units import format_duration
 from cdc_relay.errors import RelayError
 from cdc_relay.sources.line import Line
 from cdc_relay.sources.preflight import Wanted
-from cdc_relay.sources.remedy import sql, words
+from cdc_relay.sources.remedy import SETUP, shell, sql, words
 from cdc_relay.sources.schema import lot_grant
 from cdc_relay.target import parking_conninfo_of, wanted_of
 
@@ -34,7 +35,9 @@ def check_retention(config: RelayConfig) -> Iterator[Finding]:
             yield from _check_lot(config)
             yield from _check_tables(config, line)
         except RelayError as exc:
-            yield not_seen("retention", exc)
+            trouble, remedy = explain(exc)
+            fix = shell(remedy) if remedy == str(SETUP) else words(remedy)
+            yield warn("retention", f"could not be looked at: {trouble}", fix)
 
 
 def _check_lot(config: RelayConfig) -> Iterator[Finding]:

@@ -52,10 +52,12 @@ class Partition:
     begin: datetime | None = None  # None: from ever
     end: datetime | None = None  # None: for ever
     is_default: bool = False
+    is_foreign: bool = False  # its rows are on another server
 
     @property
     def is_month(self) -> bool:
-        month = None if self.begin is None else Month.of(self.begin)
+        """One that retention could have made."""
+        month = None if self.begin is None or self.is_foreign else Month.of(self.begin)
         return month is not None and (self.begin, self.end) == (month.begin, month.end)
 
     def overlaps(self, month: Month) -> bool:
@@ -103,17 +105,18 @@ def _crossings(partitions: Sequence[Partition], wanted: Sequence[Month]) -> Iter
 
 
 def _odd(partition: Partition) -> str:
-    return f"partition {partition.name} is old, and not one month in UTC: it is left alone; drop it by hand"
+    return f"partition {partition.name} is old, and not a plain month in UTC: it is left alone; drop it by hand"
 
 
-def parse_bound(name: str, bound: str) -> Partition:
+def parse_bound(name: str, bound: str, *, is_foreign: bool = False) -> Partition:
     """`bound` as pg_get_expr prints it in a session with timezone UTC and datestyle ISO."""
     if bound == "DEFAULT":
         return Partition(name, is_default=True)
     match = _BOUND.fullmatch(bound)
     if match is None:
         raise ValueError(f"partition {name} has bounds that are no range of one column")
-    return Partition(name, _moment(name, match[1], "MINVALUE"), _moment(name, match[2], "MAXVALUE"))
+    begin, end = _moment(name, match[1], "MINVALUE"), _moment(name, match[2], "MAXVALUE")
+    return Partition(name, begin, end, is_foreign=is_foreign)
 
 
 def _moment(name: str, text: str, open_end: str) -> datetime | None:

@@ -36,7 +36,7 @@ def drop_month(line: Line, partition: Partition, *, owner: str, proof: Proof) ->
     SHARE keeps everybody from writing into this old month, and nobody from reading it, while its rows are judged.
     """
     with _as_owner(line, owner):
-        line.query(f"LOCK TABLE ONLY {partition.name} IN SHARE MODE")
+        line.query(f"LOCK TABLE {partition.name} IN SHARE MODE")
         row_count, unsettled_count = _count(line, partition.name, proof)
         if unsettled_count:
             return None
@@ -67,7 +67,7 @@ def leaf_label(schema: str, name: str, month: Month) -> str:
 
 def _count(line: Line, name: str, proof: Proof) -> tuple[int, int]:
     line.query(f"SET LOCAL statement_timeout = '{_READ_SECONDS}s'")
-    statement = f"SELECT count(*), count(*) FILTER (WHERE {is_unsettled('$1')}) FROM ONLY {name}"
+    statement = f"SELECT count(*), count(*) FILTER (WHERE {is_unsettled('$1')}) FROM {name}"
     [(row_count, unsettled_count)] = line.query(statement, [proof.short_xid], timeout_seconds=_READ_SECONDS + 5)
     return int(row_count or 0), int(unsettled_count or 0)
 

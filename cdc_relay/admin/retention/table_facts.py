@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from cdc_relay.admin.retention.kept import KeptTable
 from cdc_relay.config import quote_identifier
 from cdc_relay.sources.line import Line
 
-__all__ = ["TIME_TYPES", "TableState", "read_table"]
+__all__ = ["TIME_TYPES", "Leaf", "TableState", "read_table"]
 
 TIME_TYPES = ("timestamp with time zone", "timestamp without time zone")
 # $1 schema, $2 table, $3 time column. Rights are asked for, not tried: a pass that may not delete begins no scan.
@@ -25,8 +25,8 @@ SELECT json_build_object(
   'is_by_range', coalesce((SELECT p.partstrat = 'r' AND p.partnatts = 1 AND p.partattrs[0] = a.attnum
                              FROM pg_partitioned_table p JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = $3
                             WHERE p.partrelid = c.oid), false),
-  'leaves', (SELECT coalesce(json_agg(json_build_array(n2.nspname, l.relname, pg_get_expr(l.relpartbound, l.oid))
-                                      ORDER BY l.relname), '[]')
+  'leaves', (SELECT coalesce(json_agg(json_build_array(n2.nspname, l.relname, pg_get_expr(l.relpartbound, l.oid),
+                                                       l.relkind = 'f') ORDER BY l.relname), '[]')
                FROM pg_inherits h JOIN pg_class l ON l.oid = h.inhrelid JOIN pg_namespace n2 ON n2.oid = l.relnamespace
               WHERE h.inhparent = c.oid AND l.relispartition AND c.relkind = 'p'),
   'may_use', has_schema_privilege(n.oid, 'USAGE'),
@@ -40,6 +40,14 @@ SELECT json_build_object(
 """
 
 
+class Leaf(NamedTuple):
+    """A partition, as the catalog has it."""
+
+    name: str  # as SQL writes it
+    bound: str
+    is_foreign: bool
+
+
 @dataclass(frozen=True, slots=True)
 class TableState:
     owner: str
@@ -47,7 +55,7 @@ class TableState:
     time_type: str  # empty: there is no such column
     has_index: bool  # that begins with the time
     is_by_range: bool  # partitioned, by the time alone
-    leaves: tuple[tuple[str, str], ...]  # name as SQL writes it, and bounds
+    leaves: tuple[Leaf, ...]
     missing_rights: tuple[str, ...]  # for removing rows: as GRANT wants them, with what they are on
     is_owner: bool  # or a member of it
     owner_may_create: bool  # in the table's schema
@@ -65,7 +73,7 @@ def read_table(line: Line, table: KeptTable) -> TableState | None:
         time_type=found["time_type"] or "",
         has_index=found["has_index"],
         is_by_range=found["is_by_range"],
-        leaves=tuple((_label(schema, name), bound) for schema, name, bound in found["leaves"]),
+        leaves=tuple(Leaf(_label(schema, name), *more) for schema, name, *more in found["leaves"]),
         missing_rights=tuple(_missing_rights(table, found)),
         is_owner=found["is_owner"],
         owner_may_create=found["may_create"],

@@ -70,7 +70,7 @@ def _sweep_months(line: Line, wanted: Wanted, table: KeptTable, state: TableStat
 
 
 def _plan(line: Line, state: TableState, cutoff: datetime | None) -> MonthPlan:
-    partitions = [parse_bound(name, bound) for name, bound in state.leaves]
+    partitions = [parse_bound(leaf.name, leaf.bound, is_foreign=leaf.is_foreign) for leaf in state.leaves]
     [(now,)] = line.query("SELECT extract(epoch FROM now())")
     moments = (datetime.fromtimestamp(float(now or 0), UTC), cutoff)
     naive_now, naive_cutoff = (each and each.astimezone(UTC).replace(tzinfo=None) for each in moments)
