@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -63,7 +64,10 @@ _UNBOUNDED = Bounds()
 
 
 class Stats:
-    """One writer (the loop's thread), many readers; each field is replaced, never mutated in place."""
+    """One writer per field (retention's thread has its own, the loop's all others), many readers.
+
+    Each field is replaced, never mutated in place.
+    """
 
     __slots__ = (
         "bounds",
@@ -88,6 +92,11 @@ class Stats:
         "published_count",
         "reconnect_count",
         "republished_count",
+        "retention_dropped",
+        "retention_error",
+        "retention_made",
+        "retention_ran_at",
+        "retention_removed",
         "room",
         "samples",
         "service",
@@ -129,6 +138,12 @@ class Stats:
         self.lag_us: int | None = None  # how long after its commit the newest was sent; 0: nothing comes; as sampled
         self.samples: tuple[tuple[float, int], ...] = ()  # when, and how many were published by then
         self.notes: tuple[Note, ...] = ()  # the newest last
+        # Retention's own thread writes these, and nobody else; by table, since the start
+        self.retention_removed: Mapping[str, int] = {}  # rows, those of dropped partitions included
+        self.retention_made: Mapping[str, int] = {}  # partitions
+        self.retention_dropped: Mapping[str, int] = {}
+        self.retention_ran_at: float | None = None  # by the wall clock: the end of the last pass
+        self.retention_error = ""  # what kept it from a part of its work, empty when all of it was done
         self.sink_error = ""  # the broker's latest complaint, empty when it answers again
         self.state = State.STARTING
         self.state_reason = ""

@@ -11,6 +11,7 @@ import structlog
 from cdc_relay import __version__
 from cdc_relay.admin.certificate_watch import CertificateWatch
 from cdc_relay.admin.check.beside import CheckBeside
+from cdc_relay.admin.retention.beside import RetentionBeside
 from cdc_relay.bell import Bell
 from cdc_relay.config import RelayConfig, SinkConfig
 from cdc_relay.delivery.intake import Intake
@@ -61,11 +62,13 @@ def run_relay(config: RelayConfig, *, stop: Stop, wait: bool = True, accept_gap:
     systemd = Systemd(os.environ, stats=parts.stats, stop=stop)
     check = CheckBeside(config, stop)
     certificates = CertificateWatch(config, stats=parts.stats, stop=stop)
+    retention = RetentionBeside(config, stats=parts.stats, stop=stop)
 
     def on_streaming() -> None:
         http.insist()
         check.begin()
         certificates.begin()
+        retention.begin()
 
     relay = Relay(
         source=parts.source,
@@ -85,6 +88,8 @@ def run_relay(config: RelayConfig, *, stop: Stop, wait: bool = True, accept_gap:
         relay.run()
         http.raise_refusal()
     finally:
+        stop.request()  # also where an error ends it: nothing beside the relay goes on
+        retention.close()
         parts.close()
         http.close()
         systemd.close()

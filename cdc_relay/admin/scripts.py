@@ -14,7 +14,7 @@ from psycopg import sql
 
 from cdc_relay.routing.outbox import Outbox
 from cdc_relay.sources.preflight import Wanted
-from cdc_relay.sources.schema import AT_LOT, AT_SOURCE, SCHEMA_SCRIPTS, grants
+from cdc_relay.sources.schema import AT_LOT, AT_SOURCE, SCHEMA_SCRIPTS, grants, lot_grant
 
 __all__ = ["PUBLICATION", "SLOT", "render", "render_all", "render_schema"]
 
@@ -45,6 +45,7 @@ _TAIL = f"""\
 -- Afterwards `cdc-relay run` needs only this role (docs/privileges.md):
 --   CREATE ROLE relay LOGIN REPLICATION PASSWORD '...';
 --   {grants("relay")};
+--   {lot_grant("relay")};
 """
 
 
@@ -54,9 +55,12 @@ def render(script: str, values: Mapping[str, str]) -> str:
     return _VARIABLE.sub(lambda match: _literal(values[match[1]]), _BY_HAND.sub("", text))
 
 
-def render_all(wanted: Wanted, *, parks_elsewhere: bool = False) -> str:
-    """The whole setup as one script. No name appears in a comment: a line break in it would end the comment."""
-    made = (*render_publication(wanted, wanted.tables), render(SLOT, {"slot": wanted.slot}))
+def render_all(wanted: Wanted, *, parks_elsewhere: bool = False, tables: Sequence[str] = ()) -> str:
+    """The whole setup as one script. No name appears in a comment: a line break in it would end the comment.
+
+    `tables`: what makes those that are missing, for psql.
+    """
+    made = (*tables, *render_publication(wanted, wanted.tables), render(SLOT, {"slot": wanted.slot}))
     if not parks_elsewhere:
         return "\n".join((_HEAD, *made, *render_schema(SCHEMA_SCRIPTS), _TAIL))
     lot = (_PARKING_CONNECT, *render_schema(AT_LOT))

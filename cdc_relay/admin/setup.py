@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import closing
-from dataclasses import dataclass
-from enum import Enum
 
 from cdc_relay.admin.failover import find_failover_hint
+from cdc_relay.admin.notice import Kind, Notice
+from cdc_relay.admin.outbox_table import NewTables
 from cdc_relay.admin.refusals import explained
 from cdc_relay.admin.scripts import SLOT, render, render_publication, render_schema
 from cdc_relay.admin.setup_plan import SetupPlan, as_if_made, plan_setup
+from cdc_relay.admin.setup_tables import make_tables
 from cdc_relay.admin.setup_warnings import find_warnings
 from cdc_relay.config import quote_identifier
 from cdc_relay.errors import RefusedError
@@ -25,7 +26,7 @@ from cdc_relay.sources.guard import find_problem, see_publication
 from cdc_relay.sources.guard_table import GuardTable
 from cdc_relay.sources.line import Line
 from cdc_relay.sources.preflight import Wanted, find_problems, refuse
-from cdc_relay.sources.schema import AT_LOT, AT_SOURCE, NEWEST, SCHEMA_SCRIPTS, grants
+from cdc_relay.sources.schema import AT_LOT, AT_SOURCE, NEWEST, SCHEMA_SCRIPTS, grants, lot_grant
 from cdc_relay.sources.unfinished_backfill import refuse_unfinished_backfill
 
 __all__ = ["Kind", "Notice", "set_up"]
@@ -38,7 +39,7 @@ _SLOT_NEEDS = "ALTER ROLE <the role of source.dsn> REPLICATION"
 _SCHEMA_NEEDS = "GRANT CREATE ON DATABASE <the database> TO <the role of {}>, or run setup as cdc_relay's owner"
 _HINT = (
     "run needs less than setup; a role of its own (docs/privileges.md):"
-    f" CREATE ROLE relay LOGIN REPLICATION; {grants('relay')};"
+    f" CREATE ROLE relay LOGIN REPLICATION; {grants('relay')}; {lot_grant('relay')};"
 )
 _VERSION_TABLE = """
 SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
@@ -46,24 +47,18 @@ SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 """
 
 
-class Kind(Enum):
-    STEP = "step"
-    WARNING = "warning"
-    HINT = "hint"
-
-
-@dataclass(frozen=True, slots=True)
-class Notice:
-    kind: Kind
-    text: str
-
-
 def set_up(
-    conninfo: str, wanted: Wanted, *, parking_conninfo: str | None = None, backfill: bool = False
+    conninfo: str,
+    wanted: Wanted,
+    *,
+    parking_conninfo: str | None = None,
+    backfill: bool = False,
+    new_tables: NewTables | None = None,
 ) -> Iterator[Notice]:
     """Carried out as it is iterated, so that each step is shown when it is done.
 
-    With `parking_conninfo` the lot goes there, and there nothing else is made. A backfill makes the slot itself.
+    With `parking_conninfo` the lot goes there, and there nothing else is made. A backfill makes the slot itself. With
+    `new_tables` the outbox tables that are missing come first.
     """
     with closing(Line.open(conninfo)) as line:
         _begin(line)
@@ -71,6 +66,9 @@ def set_up(
             with explained("read cdc_relay.replays", needs=_SCHEMA_NEEDS.format("source.dsn")):
                 refuse_unfinished_backfill(line, wanted.slot)
         facts = _read(line, wanted)
+        if new_tables is not None:
+            yield from make_tables(line, facts, wanted, new_tables)
+            facts = _read(line, wanted)
         plan = plan_setup(facts, wanted)
         refuse(find_problems(as_if_made(facts), wanted))
         yield _make_publication(line, plan, wanted)

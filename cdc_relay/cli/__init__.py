@@ -22,6 +22,7 @@ _COMMANDS = {
     "teardown": ("cdc_relay.cli.teardown", "teardown_command"),
     "route": ("cdc_relay.cli.route", "route_command"),
     "replay": ("cdc_relay.cli.replay", "replay_command"),
+    "retention": ("cdc_relay.cli.retention", "retention_command"),
     "topics": ("cdc_relay.cli.topics", "topics_group"),
     "dlq": ("cdc_relay.cli.dlq", "dlq_group"),
     "config": ("cdc_relay.cli.config", "config_group"),

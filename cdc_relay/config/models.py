@@ -29,6 +29,7 @@ from cdc_relay.config.outbox import ColumnsConfig, OutboxConfig, check_outboxes
 from cdc_relay.config.parking import LimitConfig, ParkingConfig
 from cdc_relay.config.places import Places
 from cdc_relay.config.policies import find_policy_problems
+from cdc_relay.config.retention import RetentionConfig
 from cdc_relay.config.retry import DeliveryRetryConfig, RetryConfig
 from cdc_relay.config.routes import RouteConfig
 from cdc_relay.config.section import Section
@@ -45,6 +46,7 @@ __all__ = [
     "OutboxConfig",
     "ParkingConfig",
     "RelayConfig",
+    "RetentionConfig",
     "RetryConfig",
     "RouteConfig",
     "SinkConfig",
@@ -118,6 +120,7 @@ class RelayConfig(Section):
     )
     delivery: DeliveryConfig = Field(default_factory=DeliveryConfig)
     parking: ParkingConfig = Field(default_factory=ParkingConfig)
+    retention: RetentionConfig = Field(default_factory=RetentionConfig)
     http: HttpConfig = Field(default_factory=HttpConfig)
     topic_defaults: TopicConfig = Field(default_factory=TopicConfig)
     topics: dict[Topic, TopicConfig] = Field(

@@ -8,6 +8,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field, model_validator
 
 from cdc_relay.config.fields import Column, RouteName, Table, fail
+from cdc_relay.config.retention import Keep
 from cdc_relay.config.routes import RouteConfig, check_routes, default_routes
 from cdc_relay.config.section import Section
 
@@ -79,6 +80,12 @@ class OutboxConfig(Section):
         default_factory=default_routes,
         description="Where rows go; the first that matches. Left out: every row to `outbox.event.{aggregatetype}`.",
     )
+    retention_seconds: Keep | None = Field(
+        default=None,
+        validation_alias="retention",
+        serialization_alias="retention",
+        description="How long rows stay in this table, or `off`. Left out: as retention.outbox says.",
+    )
 
     @model_validator(mode="after")
     def _has_one_source(self) -> OutboxConfig:
@@ -86,6 +93,8 @@ class OutboxConfig(Section):
             fail([((), "table is missing; give it, or message_prefix for an outbox without one")])
         if self.table is not None and self.message_prefix is not None:
             fail([(("message_prefix",), "table is given too; write two outboxes, or remove one of the two")])
+        if self.table is None and self.retention_seconds is not None:
+            fail([(("retention",), "messages are in no table, so there is nothing to remove; leave it out")])
         return self
 
     @property

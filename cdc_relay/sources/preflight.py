@@ -137,7 +137,7 @@ def _publication_problems(facts: Facts, wanted: Wanted) -> Iterator[Finding]:
 
 def _table_problems(facts: Facts, table: TableFacts | None, outbox: Outbox, publication: str) -> Iterator[Finding]:
     if table is None:
-        fix = words("create it, or correct outboxes[].table")
+        fix = words("create it, or correct outboxes[].table; cdc-relay setup -c FILE --outbox-table makes one")
         yield _found("postgres.table", f"there is no table {outbox.label}", "{}", fix)
         return
     missing = [column for column in outbox.columns if column not in table.columns]

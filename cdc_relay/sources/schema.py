@@ -5,7 +5,7 @@ The lot may be in a database of its own (parking.dsn); guard and replays are alw
 
 from __future__ import annotations
 
-__all__ = ["AT_LOT", "AT_SOURCE", "NEWEST", "SCHEMA_SCRIPTS", "grants"]
+__all__ = ["AT_LOT", "AT_SOURCE", "NEWEST", "SCHEMA_SCRIPTS", "grants", "lot_grant"]
 
 SCHEMA_SCRIPTS = {
     3: "003_schema.sql",
@@ -13,8 +13,9 @@ SCHEMA_SCRIPTS = {
     5: "005_guard.sql",
     6: "006_replays.sql",
     7: "007_parked_replays.sql",
+    8: "008_closed_gaps.sql",
 }  # by the number that each leaves in cdc_relay.schema_version
-AT_SOURCE = (3, 5, 6)
+AT_SOURCE = (3, 5, 6, 8)
 AT_LOT = (3, 4, 7)
 NEWEST = max(SCHEMA_SCRIPTS)
 
@@ -25,3 +26,8 @@ def grants(role: str) -> str:
         f"GRANT USAGE ON SCHEMA cdc_relay TO {role};"
         f" GRANT SELECT, INSERT, UPDATE ON ALL TABLES IN SCHEMA cdc_relay TO {role}"
     )
+
+
+def lot_grant(role: str) -> str:
+    """What `run` needs where the lot is, to remove records that are done with (retention.lot)."""
+    return f"GRANT DELETE ON cdc_relay.parked_records TO {role}"

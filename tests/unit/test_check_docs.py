@@ -8,8 +8,13 @@ from pathlib import Path
 from cdc_relay.admin.check.entries import ENTRIES, table
 
 ROOT = Path(__file__).parents[2]
-SOURCES = [*(ROOT / "cdc_relay" / "admin" / "check").glob("*.py"), ROOT / "cdc_relay" / "sources" / "preflight.py"]
-NAME = re.compile(r'"((?:postgres|kafka|lot|guard|backfill)(?:\.[a-z_]+)*)"')
+PACKAGE = ROOT / "cdc_relay"
+SOURCES = [
+    *(PACKAGE / "admin" / "check").glob("*.py"),
+    PACKAGE / "sources" / "preflight.py",
+    PACKAGE / "admin" / "retention" / "table_rules.py",
+]
+NAME = re.compile(r'"((?:postgres|kafka|lot|guard|backfill|retention)(?:\.[a-z_]+)*)"')
 
 
 def test_the_document_has_the_table_of_all_findings() -> None:

@@ -17,7 +17,7 @@ def test_the_reference_in_docs_is_the_generated_one() -> None:
 
 def test_every_key_of_the_reference_has_type_and_reason() -> None:
     rows = [line.split(" | ") for line in reference().split("## Properties")[0].splitlines() if line.startswith("| `")]
-    assert len(rows) == 69
+    assert len(rows) == 74
     assert all(row[1].strip() and len(row[-1]) > 10 for row in rows)
 
 

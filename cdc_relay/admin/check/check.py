@@ -11,6 +11,7 @@ from cdc_relay.admin.check.guard import check_guard
 from cdc_relay.admin.check.kafka import check_kafka
 from cdc_relay.admin.check.lot import check_lot
 from cdc_relay.admin.check.postgres import check_postgres
+from cdc_relay.admin.check.retention import check_retention
 from cdc_relay.config import RelayConfig, find_warnings
 from cdc_relay.sources.remedy import words
 
@@ -32,6 +33,7 @@ SECTIONS: tuple[Section, ...] = (
     check_guard,
     check_backfill,
     check_lot,
+    check_retention,
     check_kafka,
     check_kafka_certificates,
 )

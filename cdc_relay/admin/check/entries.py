@@ -120,6 +120,24 @@ ENTRIES: dict[str, Entry] = {
         "live records and bytes against `parking.limit`: 80 % at most", "at the limit the relay holds everything"
     ),
     "lot.dead": Entry("records that wait for an operator", "their events reach no consumer until somebody decides"),
+    "retention": Entry(
+        "whether rows of the outbox tables may go, or what keeps them", "the table grows until that is repaired"
+    ),
+    "retention.time": Entry(
+        "the column that says how old a row is: there, and a timestamptz or timestamp",
+        "rows of this table stay for ever",
+    ),
+    "retention.index": Entry(
+        "an index that begins with that column", "to find old rows the whole table is read, every hour"
+    ),
+    "retention.partitions": Entry(
+        "that a table whose months are asked for is partitioned so", "no partitions are made or dropped"
+    ),
+    "retention.rights": Entry(
+        "the rights to remove rows, or to make and drop partitions",
+        "rows stay; with partitions, producers fail once no month is left",
+    ),
+    "retention.lot": Entry("the right to remove resolved records", "the lot grows with every record that it ever had"),
     # --- Kafka
     "kafka.reachable": Entry("connecting as `sink.kafka` says", "nothing is published; the slot keeps WAL meanwhile"),
     "kafka.tls": Entry("the TLS handshake with the brokers", "nothing is published; the slot keeps WAL meanwhile"),

@@ -1,0 +1,129 @@
+"""Retention beside the stream: when it looks, what it says once, what it counts; nothing of it stops the relay."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from cdc_relay.admin.retention import beside
+from cdc_relay.admin.retention.beside import RetentionBeside
+from cdc_relay.admin.retention.swept import Swept
+from cdc_relay.config import RelayConfig
+from cdc_relay.errors import AwayError
+from cdc_relay.stats import State, Stats
+from cdc_relay.stop import Stop
+
+CONFIG = RelayConfig.model_validate(
+    {
+        "source": {"dsn": "host=db", "slot": "s", "publication": "p"},
+        "sink": "none",
+        "outboxes": [{"table": "outbox"}],
+    }
+)
+HASTY = CONFIG.model_copy(update={"retention": CONFIG.retention.model_copy(update={"every_seconds": 0.01})})
+Results = list[list[Swept] | Exception]
+
+
+class FakeSweep:
+    """Passes as they are scripted; after the last one the relay is asked to stop."""
+
+    def __init__(self, results: Results, stop: Stop) -> None:
+        self._results = results
+        self._stop = stop
+        self.on_removed: Callable[[str, int], None] = lambda label, count: None
+        self.pause: Callable[[float], bool] = lambda seconds: False
+
+    def __call__(self, config: RelayConfig, **hooks: Any) -> FakeSweep:
+        self.on_removed, self.pause = hooks["on_removed"], hooks["pause"]
+        return self
+
+    def run(self) -> Iterator[Swept]:
+        result = self._results.pop(0)
+        if not self._results:
+            self._stop.request()
+        if isinstance(result, Exception):
+            raise result
+        for swept in result:
+            if swept.removed:
+                self.on_removed(swept.label, swept.removed)
+            yield swept
+
+
+def run(monkeypatch: pytest.MonkeyPatch, results: Results, state: State = State.STREAMING) -> tuple[Stats, list[Any]]:
+    stats, stop = Stats(), Stop()
+    stats.state = state
+    monkeypatch.setattr(beside, "Sweep", FakeSweep(results, stop))
+    retention = RetentionBeside(HASTY, stats=stats, stop=stop)
+    with capture_logs() as logs:
+        retention.begin()
+        retention.begin()
+        [thread] = [each for each in threading.enumerate() if each.name == "cdc-relay-retention"]
+        assert thread.daemon
+        thread.join(30)
+        retention.close()
+    assert not thread.is_alive()
+    return stats, list(logs)
+
+
+def test_what_was_done_is_said_and_counted_by_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    first = Swept("public.outbox", removed=3, made=("m1", "m2"), dropped=("d1",))
+    stats, logs = run(
+        monkeypatch, [[first, Swept("lot", removed=1)], [Swept("public.outbox", removed=2), Swept("lot")]]
+    )
+    assert [(each["event"], each["table"], each["removed"]) for each in logs] == [
+        ("retention", "public.outbox", 3),
+        ("retention", "lot", 1),
+        ("retention", "public.outbox", 2),
+    ]
+    assert stats.retention_removed == {"public.outbox": 5, "lot": 1}
+    assert (stats.retention_made, stats.retention_dropped) == ({"public.outbox": 2}, {"public.outbox": 1})
+    assert stats.retention_ran_at is not None
+    assert stats.retention_error == ""
+
+
+def test_counts_are_replaced_never_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = Stats().retention_removed
+    run(monkeypatch, [[Swept("t", removed=1)]])
+    assert seen == {}
+
+
+def test_trouble_is_said_once_until_it_is_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    bad, worse, good = Swept("t", trouble="no right", remedy="GRANT"), Swept("t", trouble="locked"), Swept("t")
+    stats, logs = run(monkeypatch, [[bad], [bad], [worse], [good], [bad]])
+    assert [(each["log_level"], each["event"], each["reason"]) for each in logs] == [
+        ("warning", "retention_trouble", reason) for reason in ("no right", "locked", "no right")
+    ]
+    assert logs[0]["fix"] == "GRANT"
+    assert stats.retention_error == "t: no right"
+
+
+def test_what_is_left_alone_is_said_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    odd = Swept("t", notes=("partition x is left alone",))
+    _, logs = run(monkeypatch, [[odd], [odd]])
+    assert [(each["event"], each["reason"]) for each in logs] == [("retention_left_alone", "partition x is left alone")]
+
+
+@pytest.mark.parametrize("error", [AwayError("gone", remedy="wait"), KeyError("something new")])
+def test_a_pass_that_breaks_is_said_and_the_next_one_comes(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    stats, logs = run(monkeypatch, [error, [Swept("t", removed=1)]])
+    assert [each["event"] for each in logs] == ["retention_trouble", "retention"]
+    assert stats.retention_error == ""
+
+
+@pytest.mark.parametrize("state", [State.STANDBY, State.WAITING, State.RELEASED, State.STOPPING])
+def test_a_process_that_does_not_read_the_slot_looks_at_nothing(monkeypatch: pytest.MonkeyPatch, state: State) -> None:
+    stats, stop = Stats(), Stop()
+    stats.state = state
+    sweep = FakeSweep([[]], stop)
+    monkeypatch.setattr(beside, "Sweep", sweep)
+    retention = RetentionBeside(CONFIG, stats=stats, stop=stop)
+    assert sweep.pause(0)
+    stats.state = State.STREAMING
+    assert not sweep.pause(0)
+    stop.request()
+    assert sweep.pause(60)
+    retention.close()
