@@ -112,7 +112,7 @@ async def open_async_line(given: Any) -> Line:
 
 def _innermost(given: Any) -> Any:
     """The connection of a psycopg cursor: to execute on the cursor itself would cost the caller its results."""
-    if hasattr(given, "exec_driver_sql"):  # whose attribute `connection` is not for us
+    if hasattr(given, "exec_driver_sql") or hasattr(given, "in_atomic_block"):  # whose own `connection` is not for us
         return given
     inner = getattr(given, "connection", None)
     return inner if hasattr(inner, "pgconn") else given

@@ -8,6 +8,8 @@ from typing import Any
 
 import psycopg
 import pytest
+from django.db import connection, transaction
+from django.test.utils import CaptureQueriesContext
 
 from cdc_relay.outbox import Event, Outbox, TransactionError, UnknownConnectionError, emit, emit_async
 from tests.fixtures.database import Database
@@ -17,6 +19,7 @@ from tests.integration.producer_rig import (
     Emit,
     RollBackError,
     create_table,
+    django_database,
 )
 
 of_each_library = pytest.mark.parametrize("emit_with", LIBRARIES.values(), ids=LIBRARIES.keys())
@@ -165,3 +168,18 @@ def test_the_wrong_function_for_a_connection_names_the_right_one(outbox: Databas
             await emit_async(sync, one())  # type: ignore[arg-type]  # the mistake that is tested
 
     asyncio.run(mix_up())
+
+
+def test_django_sees_the_statement_as_one_of_its_own(outbox: Database) -> None:
+    """On a line that is open already, whose psycopg connection is in reach."""
+    with django_database(outbox), transaction.atomic():
+        connection.ensure_connection()
+        with CaptureQueriesContext(connection) as queries:
+            emit(connection, one())
+    assert len(queries) == 1
+
+
+def test_a_cursor_of_django_is_taken_as_well(outbox: Database) -> None:
+    with django_database(outbox), transaction.atomic(), connection.cursor() as cursor:
+        emit(cursor, one())
+    assert len(outbox.execute(ALL)) == 1

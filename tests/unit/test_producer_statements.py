@@ -10,6 +10,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+import sqlalchemy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -171,3 +172,11 @@ def test_what_is_no_asynchronous_connection_is_said(conn: Any) -> None:
     awaited = emit_async(conn, event())
     with pytest.raises(UnknownConnectionError, match="is not taken; expected an AsyncConnection"):
         awaited.send(None)
+
+
+def test_another_database_than_postgres_is_refused() -> None:
+    with (
+        sqlalchemy.create_engine("sqlite://").begin() as conn,
+        pytest.raises(UnknownConnectionError, match="the connection is to sqlite; the relay reads Postgres"),
+    ):
+        emit(conn, event())
