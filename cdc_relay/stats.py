@@ -142,7 +142,7 @@ class Stats:
         self.retention_removed: Mapping[str, int] = {}  # rows, those of dropped partitions included
         self.retention_made: Mapping[str, int] = {}  # partitions
         self.retention_dropped: Mapping[str, int] = {}
-        self.retention_ran_at: float | None = None  # by the wall clock: the end of the last pass
+        self.retention_ran_at: float | None = None  # by the wall clock: the end of the last pass without an error
         self.retention_error = ""  # what kept it from a part of its work, empty when all of it was done
         self.sink_error = ""  # the broker's latest complaint, empty when it answers again
         self.state = State.STARTING

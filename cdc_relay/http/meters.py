@@ -129,7 +129,7 @@ _LOT = (
     Meter("outbox_lot_oldest_seconds", Kind.GAUGE, "Age of the oldest record in the lot.", (), "lot not yet read"),
 )
 _KAFKA = (
-    Meter("outbox_closed_topics", Kind.GAUGE, "Topics that cannot take records now."),
+    Meter("outbox_closed_topics", Kind.GAUGE, "Topics that cannot take records now.", (), "it stands by"),
     Meter("outbox_topic_closed_seconds", Kind.GAUGE, "How long a topic has been closed.", ("topic",), "it is open"),
     Meter(
         "outbox_kafka_queue_records", Kind.GAUGE, "Records in librdkafka's queue; every 10 s.", (), "no statistics yet"

@@ -30,7 +30,8 @@ def read_stats(stats: Stats, moment: Moment) -> Iterator[Sample]:
     yield from _read_slot(stats, moment)
     yield from _read_lot(stats)
     yield from _read_topics(stats, moment)
-    yield from read_kafka(stats.sink_statistics)
+    if stats.state is not State.STANDBY:
+        yield from read_kafka(stats.sink_statistics)
     yield from _read_upkeep(stats)
 
 
@@ -98,11 +99,20 @@ def _read_survey(lot: Survey, open_record_count: int) -> Iterator[Sample]:
 
 
 def _read_topics(stats: Stats, moment: Moment) -> Iterator[Sample]:
+    if stats.state is State.STANDBY:
+        return
     yield Sample("outbox_closed_topics", len(stats.closed_topics))
     for closure in stats.closed_topics[:TOPIC_LIMIT]:
         yield Sample("outbox_topic_closed_seconds", max(0.0, moment.now - closure.since), (closure.topic,))
 
 
 def _read_upkeep(stats: Stats) -> Iterator[Sample]:
+    for table, count in stats.retention_removed.items():
+        yield Sample("outbox_retention_removed_rows_total", count, (table,))
+    for action, counts in (("made", stats.retention_made), ("dropped", stats.retention_dropped)):
+        for table, count in counts.items():
+            yield Sample("outbox_retention_partitions_total", count, (table, action))
+    if stats.retention_ran_at is not None:
+        yield Sample("outbox_retention_last_run_timestamp_seconds", stats.retention_ran_at)
     for place, expiry in stats.certificates.items():
         yield Sample("outbox_certificate_expiry_timestamp_seconds", expiry, (place,))

@@ -22,7 +22,7 @@ slot's name. The relay counts in plain integers, by batch; the page is made when
   them without bound. What could not be routed has the topic `(none)`.
 - Latency has the buckets {", ".join(f"{bound / 1e6:g}" for bound in BOUNDS_US)} s. It compares two clocks:
   keep those of Postgres and of the relay's host in step.
-- A relay that stands by shows neither lag nor lot: ask the one that reads.
+- A relay that stands by shows neither lag nor lot nor topics and brokers: ask the one that reads.
 
 Alerts and a dashboard over them are in `deploy/`; what to do is in [operations.md](operations.md).
 

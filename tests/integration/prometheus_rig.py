@@ -97,7 +97,7 @@ class Scene:
     def _start_relay(self) -> RelayProcess:
         dsn = self.pipeline.dsn(sslrootcert=str(self._certificate))  # read for its date, though the server has no TLS
         config = self.pipeline.config(dsn=dsn, outboxes=OUTBOXES, delivery={"retry": {"base": "1h", "max": "1h"}})
-        return self._make_relay({**config, "service": SERVICE})
+        return self._make_relay({**config, "service": SERVICE, "retention": {"every": "1s"}})
 
     def _make_relay(self, config: Config) -> RelayProcess:
         relay = RelayProcess(config, self._directory / f"relay{len(self._relays)}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -11,7 +10,7 @@ from structlog.testing import capture_logs
 
 from cdc_relay.admin.retention import beside
 from cdc_relay.admin.retention.beside import RetentionBeside
-from cdc_relay.admin.retention.swept import Swept
+from cdc_relay.admin.retention.swept import LOT, Swept
 from cdc_relay.config import RelayConfig
 from cdc_relay.errors import AwayError
 from cdc_relay.stats import State, Stats
@@ -60,9 +59,10 @@ def run(monkeypatch: pytest.MonkeyPatch, results: Results, state: State = State.
     retention = RetentionBeside(HASTY, stats=stats, stop=stop)
     with capture_logs() as logs:
         retention.begin()
+        thread = retention._thread
         retention.begin()
-        [thread] = [each for each in threading.enumerate() if each.name == "cdc-relay-retention"]
-        assert thread.daemon
+        assert thread is not None
+        assert (retention._thread, thread.daemon) == (thread, True)
         thread.join(30)
         retention.close()
     assert not thread.is_alive()
@@ -71,15 +71,13 @@ def run(monkeypatch: pytest.MonkeyPatch, results: Results, state: State = State.
 
 def test_what_was_done_is_said_and_counted_by_table(monkeypatch: pytest.MonkeyPatch) -> None:
     first = Swept("public.outbox", removed=3, made=("m1", "m2"), dropped=("d1",))
-    stats, logs = run(
-        monkeypatch, [[first, Swept("lot", removed=1)], [Swept("public.outbox", removed=2), Swept("lot")]]
-    )
+    stats, logs = run(monkeypatch, [[first, Swept(LOT, removed=1)], [Swept("public.outbox", removed=2), Swept(LOT)]])
     assert [(each["event"], each["table"], each["removed"]) for each in logs] == [
         ("retention", "public.outbox", 3),
-        ("retention", "lot", 1),
+        ("retention", LOT, 1),
         ("retention", "public.outbox", 2),
     ]
-    assert stats.retention_removed == {"public.outbox": 5, "lot": 1}
+    assert stats.retention_removed == {"public.outbox": 5, LOT: 1}
     assert (stats.retention_made, stats.retention_dropped) == ({"public.outbox": 2}, {"public.outbox": 1})
     assert stats.retention_ran_at is not None
     assert stats.retention_error == ""

@@ -13,8 +13,9 @@ from collections.abc import Mapping
 
 import structlog
 
+from cdc_relay.admin.retention.kept import kept_tables
 from cdc_relay.admin.retention.sweep import Sweep
-from cdc_relay.admin.retention.swept import Swept
+from cdc_relay.admin.retention.swept import LOT, Swept
 from cdc_relay.config import RelayConfig
 from cdc_relay.errors import RelayError
 from cdc_relay.stats import State, Stats
@@ -32,6 +33,7 @@ _END_SECONDS = 1.0
 class RetentionBeside:
     def __init__(self, config: RelayConfig, *, stats: Stats, stop: Stop) -> None:
         self._stats = stats
+        self._stats.retention_removed = dict.fromkeys(_labels(config), 0)  # a metric begins at 0
         self._stop = stop
         self._every_seconds = config.retention.every_seconds
         self._sweep = Sweep(config, pause=self._pause, on_removed=self._count_removed)
@@ -69,7 +71,8 @@ class RetentionBeside:
             troubles.append(f"{type(exc).__name__}: {exc}")
             log.warning("retention_trouble", reason=troubles[-1])
         self._stats.retention_error = "; ".join(troubles)
-        self._stats.retention_ran_at = time.time()
+        if not troubles:
+            self._stats.retention_ran_at = time.time()
 
     def _pause(self, seconds: float) -> bool:
         """True: go no further, because the relay stops or does not read the slot any more."""
@@ -101,6 +104,11 @@ class RetentionBeside:
         stats = self._stats
         stats.retention_made = _plus(stats.retention_made, swept.label, len(swept.made))
         stats.retention_dropped = _plus(stats.retention_dropped, swept.label, len(swept.dropped))
+
+
+def _labels(config: RelayConfig) -> list[str]:
+    lot = [LOT] if config.retention.lot_seconds else []
+    return lot + [table.label for table in kept_tables(config)]
 
 
 def _plus(counts: Mapping[str, int], label: str, count: int) -> Mapping[str, int]:
