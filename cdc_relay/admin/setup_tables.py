@@ -33,7 +33,6 @@ def make_tables(line: Line, facts: Facts, wanted: Wanted, new: NewTables) -> Ite
 
 def _make(line: Line, box: Outbox, new: NewTables, server_version: int) -> None:
     months = months_ahead(datetime.now(UTC))
-    line.query("SET timezone = 'UTC'")
     line.query(create_sql(box, new, id_default=new_id(server_version), months=months))
 
 

@@ -19,6 +19,11 @@ from cdc_relay.target import conninfo_of, parking_conninfo_of, wanted_of
 
 __all__ = ["setup_command"]
 
+_NO_MONTHS = (
+    "nobody makes partitions for the months after the next two, and rows would be refused then; add to the file:"
+    " retention: {partitions: true} (docs/retention.md)"
+)
+
 
 @click.command("setup")
 @config_option
@@ -48,10 +53,7 @@ def setup_command(
       cdc-relay setup -c relay.yaml --outbox-table --partitioned
       cdc-relay setup -c relay.yaml --backfill --rate 500
     """
-    if (backfill and print_only) or (rate is not None and not backfill):
-        raise click.UsageError("--backfill publishes, so it has no --print; --rate is for --backfill")
-    if partitioned and not outbox_table:
-        raise click.UsageError("--partitioned is for --outbox-table: a table that is there stays as it is")
+    _check_options(print_only, outbox_table, partitioned, backfill, rate)
     config = load(config_path)
     new_tables = _new_tables(config, partitioned=partitioned) if outbox_table else None
     if print_only:
@@ -66,10 +68,19 @@ def setup_command(
         new_tables=new_tables,
     ):
         _show(notice)
+    if partitioned and not config.retention.partitions:
+        _show(Notice(Kind.WARNING, _NO_MONTHS))
     if backfill:
         from cdc_relay.cli.backfill import run_backfill  # it needs Kafka's library, which setup alone does not
 
         run_backfill(config, rate=rate)
+
+
+def _check_options(print_only: bool, outbox_table: bool, partitioned: bool, backfill: bool, rate: int | None) -> None:
+    if (backfill and print_only) or (rate is not None and not backfill):
+        raise click.UsageError("--backfill publishes, so it has no --print; --rate is for --backfill")
+    if partitioned and not outbox_table:
+        raise click.UsageError("--partitioned is for --outbox-table: a table that is there stays as it is")
 
 
 def _new_tables(config: RelayConfig, *, partitioned: bool) -> NewTables:

@@ -7,8 +7,9 @@ from tests.breakage.guard_faults import GUARD_FAULTS
 from tests.breakage.message_faults import MESSAGE_FAULTS
 from tests.breakage.position_faults import POSITION_FAULTS
 from tests.breakage.process_faults import PROCESS_FAULTS
+from tests.breakage.retention_faults import RETENTION_FAULTS
 
 __all__ = ["FAULTS", "PROMISES"]
 
-PROMISES = tuple(range(1, 18))
-FAULTS = (*POSITION_FAULTS, *FLOW_FAULTS, *PROCESS_FAULTS, *MESSAGE_FAULTS, *GUARD_FAULTS)
+PROMISES = tuple(range(1, 19))
+FAULTS = (*POSITION_FAULTS, *FLOW_FAULTS, *PROCESS_FAULTS, *MESSAGE_FAULTS, *GUARD_FAULTS, *RETENTION_FAULTS)

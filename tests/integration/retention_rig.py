@@ -39,6 +39,7 @@ class Ground:
         self.dsn = database.dsn()
         self.outboxes: list[dict[str, Any]] = [{"table": "public.outbox"}]
         self.retention: dict[str, Any] = {"outbox": "7d"}
+        self.parking: dict[str, Any] = {}
         self.file = directory / "relay.yaml"
 
     def create_outbox(self, *, table: str = "public.outbox", by: str = "", time_type: str = "timestamptz") -> None:
@@ -65,6 +66,7 @@ class Ground:
             "source": {"dsn": self.dsn, "slot": self.slot, "publication": "orders_outbox"},
             "sink": "none",
             "outboxes": self.outboxes,
+            "parking": self.parking,
             "retention": self.retention,
             **more,
         }

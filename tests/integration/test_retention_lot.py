@@ -8,7 +8,7 @@ import pytest
 
 from cdc_relay.admin.retention import lot
 from cdc_relay.admin.retention.swept import LOT, Swept
-from tests.fixtures.fix_postgres import Database
+from tests.fixtures.fix_postgres import Database, PostgresServer
 from tests.integration.retention_rig import Ground
 
 PARK = """
@@ -99,6 +99,21 @@ def test_what_a_replay_may_come_to_again_stays(ground: Ground) -> None:
 def test_another_slots_records_stay(ground: Ground) -> None:
     park(ground, "theirs", slot="another")
     assert sweep(ground).removed == 0
+
+
+def test_a_lot_in_another_database_is_cleaned_there(
+    ground: Ground, postgres: PostgresServer, request: pytest.FixtureRequest
+) -> None:
+    elsewhere = Database(postgres)
+    request.addfinalizer(elsewhere.drop)
+    ground.parking = {"dsn": elsewhere.dsn()}
+    ground.set_up()
+    elsewhere.execute("CREATE SEQUENCE ordinals")
+    park(ground, "here")
+    given = {"slot": ground.slot, "lsn": "0/1", "published": None, "run": None, "edited": None, "days": 31}
+    elsewhere.execute(PARK, {"name": "there", "status": "published", **given})  # type: ignore[arg-type]
+    assert sweep(ground).removed == 1
+    assert (left(ground), elsewhere.execute("SELECT id FROM cdc_relay.parked_records")) == (["here"], [])
 
 
 def test_off_keeps_all(ground: Ground) -> None:

@@ -186,6 +186,15 @@ def test_a_table_that_the_relay_has_not_read_yet_keeps_all(ground: Ground) -> No
 # --- what an operator has to repair
 
 
+def test_a_schema_of_an_older_version_keeps_all_until_setup_was_run(ground: Ground) -> None:
+    ground.database.execute("ALTER TABLE cdc_relay.gaps DROP closed_at")
+    ground.database.execute("DELETE FROM cdc_relay.schema_version WHERE version = 8")
+    assert {swept.remedy for swept in ground.sweep().values()} == {"cdc-relay setup -c FILE"}
+    assert ground.keys()["old"] == 3
+    ground.set_up()
+    assert ground.sweep_outbox().removed == 3
+
+
 def test_the_relays_role_needs_the_rights_that_are_named_and_documented(ground: Ground) -> None:
     ground.database.execute("REVOKE USAGE ON SCHEMA public FROM PUBLIC")
     role = ground.database.create_relay_role()

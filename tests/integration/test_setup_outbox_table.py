@@ -112,7 +112,9 @@ def test_the_names_are_those_of_the_file(database: Database, tmp_path: Path) -> 
 def test_partitioned_it_has_this_month_and_the_next_two(database: Database, tmp_path: Path) -> None:
     ground = Ground(database, tmp_path)
     ground.retention = {"outbox": "40d", "partitions": True}
-    assert "table public.outbox: created, partitioned by month" in ground.set_up("--outbox-table", "--partitioned")
+    output = ground.set_up("--outbox-table", "--partitioned")
+    assert "table public.outbox: created, partitioned by month" in output
+    assert "nobody makes partitions" not in output
     key = "CREATE UNIQUE INDEX outbox_pkey ON ONLY public.outbox USING btree (id, created_at)"
     assert database.execute(KEY, ["public.outbox"]) == [(key,)]
     [(count,)] = database.execute("SELECT count(*) FROM pg_inherits WHERE inhparent = 'outbox'::regclass")
@@ -134,6 +136,10 @@ def test_the_printed_script_makes_the_same_tables(setup: Setup, tmp_path: Path, 
     setup.database.execute(f"DROP TABLE {', '.join(setup.tables)}")
     assert setup("--outbox-table", *arguments).exit_code == 0
     assert [describe(setup.database, table) for table in setup.tables] == printed
+
+
+def test_months_that_nobody_will_make_are_warned_of(setup: Setup) -> None:
+    assert "retention: {partitions: true}" in setup("--outbox-table", "--partitioned").stderr
 
 
 def test_partitioned_is_for_new_tables_only(setup: Setup) -> None:
