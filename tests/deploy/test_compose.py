@@ -64,4 +64,5 @@ def test_what_is_waited_for_is_known_to_end_or_to_be_healthy() -> None:
 
 
 def test_the_relay_starts_after_its_database_and_topics_are_made() -> None:
-    assert set(SERVICES["relay"]["depends_on"]) == {"setup", "topics"}
+    assert set(SERVICES["relay"]["depends_on"]) == {"grants", "topics"}
+    assert set(SERVICES["grants"]["depends_on"]) == {"setup"}

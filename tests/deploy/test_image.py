@@ -1,5 +1,5 @@
 """The image, built step by step outside of a container engine and run as it would be: no root, nothing to write to.
-Then docker-compose.yml in its order: roles, setup, topics, relay, shop."""
+Then docker-compose.yml in its order: roles, setup, grants, topics, relay, shop."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.fixtures.postgres_install import Install
 from tests.fixtures.process import Process, end, tail
 from tests.fixtures.scratch import remove_scratch, scratch_dir
 
-ONE_SHOT = ("roles", "setup", "topics")
+ONE_SHOT = ("roles", "setup", "grants", "topics")
 
 
 @pytest.fixture(scope="module")
@@ -130,6 +130,14 @@ def test_the_relays_role_may_not_read_the_outbox(stack: Stack) -> None:
         pytest.raises(psycopg.errors.InsufficientPrivilege),
     ):
         conn.execute("SELECT FROM public.outbox")
+
+
+@pytest.mark.real_kafka
+def test_the_relays_role_may_remove_resolved_rows_of_the_lot(stack: Stack) -> None:
+    [(may,)] = stack.server.execute(
+        "SELECT has_table_privilege('relay', 'cdc_relay.parked_records', 'DELETE')", dbname=DATABASE
+    )
+    assert may
 
 
 @pytest.mark.real_kafka
