@@ -145,13 +145,30 @@ def test_trouble_is_said_once_and_stops_nothing(ground: Ground, make_relay: Make
     assert relay.stop() == 0
 
 
-def test_a_standby_relay_removes_nothing(ground: Ground, make_relay: MakeRelay) -> None:
+def test_a_standby_relay_removes_nothing_until_it_takes_over(
+    database: Database, tmp_path: Path, make_relay: MakeRelay
+) -> None:
+    ground = Ground(database, tmp_path)
+    ground.create_outbox()
+    ground.insert(3)
+    ground.set_up()
+    ground.retention = {"lot": "off"}
     reader = start(ground, make_relay)
-    reader.wait_for_log('"event": "retention"')
+    ground.retention = {"outbox": "7d", "every": "1s"}
     standby = start(ground, make_relay)
     standby.wait_for_log('"state": "standby"')
-    assert "cdc-relay-retention" not in standby.stderr
-    assert said(standby, "retention") == []
+    [(now,)] = database.execute("SELECT now()")
+    wait_until(lambda: has_confirmed_since(ground, now), timeout=60, every=0.5, what="time enough for passes is over")
+    assert ground.keys()["old"] == 3
+    assert reader.stop() == 0
+    standby.wait_for_log('"event": "retention"')
+    assert ground.keys().get("old", 0) == 0
+
+
+def has_confirmed_since(ground: Ground, moment: datetime) -> bool:
+    ground.insert(days_ago=0, key="new")
+    [(is_later,)] = ground.database.execute("SELECT raised_at > %s + interval '3 s' FROM cdc_relay.guard", [moment])
+    return bool(is_later)
 
 
 # --- the command

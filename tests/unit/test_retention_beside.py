@@ -125,3 +125,21 @@ def test_a_process_that_does_not_read_the_slot_looks_at_nothing(monkeypatch: pyt
     stop.request()
     assert sweep.pause(60)
     retention.close()
+
+
+@pytest.mark.parametrize(
+    ("state", "passes"), [(State.STREAMING, 3), (State.HOLDING, 3), (State.STANDBY, 0), (State.RELEASED, 0)]
+)
+def test_a_pass_begins_only_while_this_process_reads_the_slot(
+    monkeypatch: pytest.MonkeyPatch, state: State, passes: int
+) -> None:
+    """A process that has streamed may have lost the slot to another since."""
+    stats, results = Stats(), Results([[] for _ in range(4)])
+    stats.state = state
+    waits = iter([False, False, False, True])
+    monkeypatch.setattr(beside, "Sweep", FakeSweep(results, Stop()))
+    monkeypatch.setattr(RetentionBeside, "_wait", lambda self, seconds: next(waits))
+    retention = RetentionBeside(CONFIG, stats=stats, stop=Stop())
+    retention.begin()
+    retention.close()
+    assert 4 - len(results) == passes
