@@ -141,7 +141,7 @@ def test_trouble_is_said_once_and_stops_nothing(ground: Ground, make_relay: Make
     ground.database.execute(f"GRANT postgres TO {role}")
     relay.wait_for_log('"event": "retention"')
     [trouble] = said(relay, "retention_trouble")
-    assert (trouble["table"], "GRANT postgres TO" in trouble["fix"]) == ("public.outbox", True)
+    assert (trouble["table"], "GRANT postgres TO" in trouble["remedy"]) == ("public.outbox", True)
     assert relay.stop() == 0
 
 

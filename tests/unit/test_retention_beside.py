@@ -95,7 +95,7 @@ def test_trouble_is_said_once_until_it_is_another(monkeypatch: pytest.MonkeyPatc
     assert [(each["log_level"], each["event"], each["reason"]) for each in logs] == [
         ("warning", "retention_trouble", reason) for reason in ("no right", "locked", "no right")
     ]
-    assert logs[0]["fix"] == "GRANT"
+    assert logs[0]["remedy"] == "GRANT"
     assert stats.retention_error == "t: no right"
 
 

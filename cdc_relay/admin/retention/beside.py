@@ -93,7 +93,9 @@ class RetentionBeside:
 
     def _warn(self, swept: Swept) -> None:
         if swept.trouble:
-            log.warning("retention_trouble", table=swept.label or None, reason=swept.trouble, fix=swept.remedy)
+            log.warning(
+                "retention_trouble", table=swept.label or None, reason=swept.trouble, remedy=swept.remedy or None
+            )
         for note in swept.notes:
             log.warning("retention_left_alone", table=swept.label, reason=note)
 
