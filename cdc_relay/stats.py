@@ -64,9 +64,9 @@ _UNBOUNDED = Bounds()
 
 
 class Stats:
-    """One writer per field (retention's thread has its own, the loop's all others), many readers.
+    """One writer per field, many readers: retention's and the certificates' threads have theirs, the loop the others.
 
-    Each field is replaced, never mutated in place.
+    Each field is replaced, never mutated in place, but for `counters`.
     """
 
     __slots__ = (
@@ -97,6 +97,7 @@ class Stats:
         "retention_made",
         "retention_ran_at",
         "retention_removed",
+        "retention_tried_at",
         "room",
         "samples",
         "service",
@@ -143,6 +144,7 @@ class Stats:
         self.retention_made: Mapping[str, int] = {}  # partitions
         self.retention_dropped: Mapping[str, int] = {}
         self.retention_ran_at: float | None = None  # by the wall clock: the end of the last pass without an error
+        self.retention_tried_at: float | None = None  # the end of the last pass, whatever came of it
         self.retention_error = ""  # what kept it from a part of its work, empty when all of it was done
         self.sink_error = ""  # the broker's latest complaint, empty when it answers again
         self.state = State.STARTING

@@ -112,6 +112,8 @@ def _read_upkeep(stats: Stats) -> Iterator[Sample]:
     for action, counts in (("made", stats.retention_made), ("dropped", stats.retention_dropped)):
         for table, count in counts.items():
             yield Sample("outbox_retention_partitions_total", count, (table, action))
+    if stats.retention_tried_at is not None:
+        yield Sample("outbox_retention_failing", float(bool(stats.retention_error)))
     if stats.retention_ran_at is not None:
         yield Sample("outbox_retention_last_run_timestamp_seconds", stats.retention_ran_at)
     for place, expiry in stats.certificates.items():

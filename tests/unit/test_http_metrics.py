@@ -58,6 +58,7 @@ def filled_stats() -> Stats:
         {"public.outbox": 3},
         5.0,
     )
+    stats.retention_tried_at = 5.0
     fill_counters(stats)
     return stats
 
@@ -98,6 +99,7 @@ def test_every_number_of_stats_is_exposed_under_its_name() -> None:
         "outbox_backlog_gauge": 5 + 2 + 4,
         "outbox_kafka_queue_records": 1,
         "outbox_kafka_queue_bytes": 2,
+        "outbox_retention_failing": 0,
         "outbox_retention_last_run_timestamp_seconds": 5,
     }
 
@@ -117,6 +119,13 @@ def test_what_retention_did_is_counted_by_table() -> None:
     samples = read_samples(filled_stats())
     assert samples["outbox_retention_removed_rows_total", "public.outbox"] == 70
     assert samples["outbox_retention_partitions_total", "made", "public.outbox"] == 3
+
+
+def test_retention_fails_while_its_last_pass_left_something_undone() -> None:
+    stats = Stats()
+    assert ("outbox_retention_failing",) not in read_samples(stats)
+    stats.retention_tried_at, stats.retention_error = 5.0, "public.outbox: no right"
+    assert read_samples(stats)[("outbox_retention_failing",)] == 1
 
 
 def test_latency_is_a_histogram() -> None:
