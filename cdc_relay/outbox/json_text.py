@@ -110,8 +110,11 @@ def _text_of(value: object, where: str) -> str:
     match value:
         case UUID():
             return str(value)
-        case datetime() | time() if value.tzinfo is None:
-            raise EventError(f"{where} is a {type(value).__name__} without a zone; give it one, or send isoformat()")
+        case datetime() | time() if value.utcoffset() is None:  # also a time of day in a ZoneInfo: it needs the date
+            raise EventError(
+                f"{where} is a {type(value).__name__} without an offset from UTC; give it a zone (a time of day a"
+                " fixed one, as datetime.UTC), or send isoformat()"
+            )
         case date() | time():
             return value.isoformat()
     raise EventError(

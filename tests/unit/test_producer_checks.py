@@ -8,6 +8,7 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Any
 from uuid import UUID
+from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given, settings
@@ -72,8 +73,9 @@ def test_an_id_is_a_uuid() -> None:
         ({f"{SECRET} and more": object()}, "payload.… is a object, for which JSON has no form"),
         ({"a": {SECRET}}, "payload.a is a set, for which JSON has no form"),
         ({"a": SECRET.encode()}, "payload.a is a bytes, for which JSON has no form"),
-        ({"at": datetime(2026, 1, 1)}, "payload.at is a datetime without a zone"),
-        ({"at": time(12)}, "payload.at is a time without a zone"),
+        ({"at": datetime(2026, 1, 1)}, "payload.at is a datetime without an offset from UTC"),
+        ({"at": time(12)}, "payload.at is a time without an offset from UTC"),
+        ({"at": time(12, tzinfo=ZoneInfo("Europe/Vienna"))}, "payload.at is a time without an offset from UTC"),
         ({"n": 10**1001}, "payload.n has more than 1,000 digits"),
         (NESTED, "payload is nested too deep, or contains itself"),
         (SECRET, "payload is no JSON"),
