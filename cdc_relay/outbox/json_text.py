@@ -15,6 +15,7 @@ from typing import NoReturn, TypeAlias
 from uuid import UUID
 
 from cdc_relay.outbox.errors import EventError
+from cdc_relay.outbox.jsonb import check_numbers
 
 __all__ = ["JsonInput", "check_text", "dump", "to_json"]
 
@@ -31,7 +32,7 @@ def to_json(value: object, where: str) -> str:
 
 
 def dump(value: object, where: str) -> str:
-    """A str is a JSON string here. Blanks are where jsonb prints them, so that the size is about that of the record."""
+    """A str is a JSON string here. Blanks are where jsonb prints them."""
     try:
         return json.dumps(_plain(value, where), ensure_ascii=False, allow_nan=False)
     except RecursionError:
@@ -61,6 +62,7 @@ def _check_serialised(given: str | bytes, where: str) -> str:
     except RecursionError:
         raise _too_deep(where) from None
     dump(value, where)
+    check_numbers(text, where)
     return text
 
 
