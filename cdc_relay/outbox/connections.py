@@ -9,8 +9,8 @@ from collections.abc import Callable
 from inspect import iscoroutinefunction
 from typing import Any, NamedTuple, Protocol
 
-from cdc_relay.outbox.errors import UnknownConnectionError
-from cdc_relay.outbox.statements import Spelling
+from .errors import UnknownConnectionError
+from .statements import Spelling
 
 __all__ = ["AsyncConnection", "Connection", "Line", "open_async_line", "open_line"]
 

@@ -14,8 +14,8 @@ from decimal import Decimal
 from typing import NoReturn, TypeAlias
 from uuid import UUID
 
-from cdc_relay.outbox.errors import EventError
-from cdc_relay.outbox.jsonb import check_numbers
+from .errors import EventError
+from .jsonb import check_numbers
 
 __all__ = ["JsonInput", "check_text", "dump", "to_json"]
 

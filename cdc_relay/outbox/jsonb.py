@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from cdc_relay.outbox.errors import EventError
+from .errors import EventError
 
 __all__ = ["check_numbers", "count_printed_bytes"]
 

@@ -7,12 +7,12 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 from uuid import UUID
 
-from cdc_relay.outbox.errors import EventError
-from cdc_relay.outbox.event import Event
-from cdc_relay.outbox.json_text import check_text, dump, to_json
-from cdc_relay.outbox.jsonb import count_printed_bytes
-from cdc_relay.outbox.names import read_column
-from cdc_relay.outbox.outbox import Outbox
+from .errors import EventError
+from .event import Event
+from .json_text import check_text, dump, to_json
+from .jsonb import count_printed_bytes
+from .names import read_column
+from .outbox import Outbox
 
 __all__ = ["Row", "to_message", "to_row"]
 

@@ -7,10 +7,10 @@ from datetime import datetime
 from itertools import groupby
 from typing import NamedTuple, TypeVar
 
-from cdc_relay.outbox.event import Event
-from cdc_relay.outbox.names import quote
-from cdc_relay.outbox.outbox import Outbox
-from cdc_relay.outbox.rows import Row, to_message, to_row
+from .event import Event
+from .names import quote
+from .outbox import Outbox
+from .rows import Row, to_message, to_row
 
 __all__ = ["Spelling", "Statement", "write"]
 
