@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from prometheus_client import ProcessCollector
 
 from cdc_relay.errors import ConfigError, RefusedError
 from tests.deploy.files import UNIT, unit
@@ -37,6 +38,13 @@ def test_systemd_takes_it(installed: Path) -> None:
 def test_the_service_can_do_little(installed: Path) -> None:
     answer = analyze("security", "--offline=true", f"--threshold={EXPOSURE}", installed)
     assert answer.returncode == 0, answer.stdout
+
+
+def test_the_service_sees_what_the_metrics_of_the_process_are_made_of(tmp_path: Path) -> None:
+    """All of them are missing where /proc has no `stat`, which is what ProcSubset=pid does."""
+    (tmp_path / "self").symlink_to("/proc/self")
+    assert list(ProcessCollector(proc=str(tmp_path), registry=None).collect()) == []
+    assert unit()["Service"].get("ProcSubset", ["all"]) == ["all"]
 
 
 def test_it_is_not_started_again_where_an_operator_has_to_act() -> None:
