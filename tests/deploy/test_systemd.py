@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from prometheus_client import ProcessCollector
 
 from cdc_relay.errors import ConfigError, RefusedError
 from tests.deploy.files import UNIT, unit
+from tests.deploy.tools import require
 
 EXPOSURE = "13"  # of 100; 12 when it was written
 
@@ -24,9 +24,7 @@ def installed(tmp_path: Path) -> Path:
 
 
 def analyze(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    program = shutil.which("systemd-analyze")
-    if program is None:
-        pytest.skip("no systemd on this machine")
+    program = require("systemd-analyze", "systemd")
     return subprocess.run([program, *arguments], capture_output=True, text=True, check=False, timeout=60)
 
 
