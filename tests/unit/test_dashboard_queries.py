@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -31,7 +32,7 @@ def expression(title: str) -> str:
     return expr
 
 
-def objections(expr: str, minute: int, samples: dict[str, float], directory: Path) -> str:
+def objections(expr: str, minute: int, samples: Mapping[str, float], directory: Path) -> str:
     """What promtool has to say against it."""
     expected = [{"labels": labels, "value": value} for labels, value in samples.items()]
     test = {
