@@ -37,7 +37,7 @@ def ground(database: Database, tmp_path: Path) -> Ground:
     return ground
 
 
-def before(monkeypatch: pytest.MonkeyPatch, beginning: str, do: Callable[[], None]) -> None:
+def before(monkeypatch: pytest.MonkeyPatch, beginning: str, do: Callable[[], object]) -> None:
     """Once, right before retention sends the first statement that begins so."""
     query, is_done = Line.query, threading.Event()
 
@@ -105,7 +105,7 @@ def test_a_month_under_its_lock_gives_way_to_whoever_waits(ground: Ground, monke
 
 def test_a_row_that_comes_after_the_month_was_read_keeps_it(ground: Ground, monkeypatch: pytest.MonkeyPatch) -> None:
     insert = f"INSERT INTO outbox (aggregateid, created_at) VALUES ('late', '{OLD.begin} +00')"
-    before(monkeypatch, "LOCK TABLE", lambda: ground.database.execute(insert) and None)
+    before(monkeypatch, "LOCK TABLE", lambda: ground.database.execute(insert))
     swept = ground.sweep_outbox()
     assert swept.notes == ("partition public.old_month stays: it has a row that is not surely published or parked",)
     assert ground.keys() == {"late": 1, "old": 3}
@@ -116,7 +116,7 @@ def test_a_gap_that_is_accepted_while_a_month_is_read_keeps_it(ground: Ground, m
         "INSERT INTO cdc_relay.gaps (slot, problem, from_lsn, to_lsn, from_time, to_time, replay)"
         f" VALUES ('{ground.slot}', 'gone', '0/1', '0/2', now(), now(), 'cdc-relay replay -c FILE')"
     )
-    before(monkeypatch, "SELECT count(*), count(*)", lambda: ground.database.execute(gap) and None)
+    before(monkeypatch, "SELECT count(*), count(*)", lambda: ground.database.execute(gap))
     swept = ground.sweep_outbox()
     assert ("gap 1 was accepted" in swept.trouble, swept.dropped) == (True, ())
 
@@ -127,7 +127,7 @@ def test_every_piece_of_a_month_is_judged(ground: Ground, monkeypatch: pytest.Mo
     add_month(ground, earlier(THIS, 6), "older_month", rows=1000)
     ground.database.execute("UPDATE cdc_relay.guard SET settled_xid = pg_snapshot_xmin(pg_current_snapshot())")
     insert = f"INSERT INTO outbox (aggregateid, created_at) VALUES ('late', '{earlier(THIS, 6).begin} +00')"
-    before(monkeypatch, "LOCK TABLE", lambda: ground.database.execute(insert) and None)
+    before(monkeypatch, "LOCK TABLE", lambda: ground.database.execute(insert))
     swept = ground.sweep_outbox()
     assert (swept.dropped, swept.removed) == (("public.old_month",), 3)
     ground.database.execute("DELETE FROM outbox WHERE aggregateid = 'late'")
