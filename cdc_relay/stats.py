@@ -97,6 +97,7 @@ class Stats:
         "retention_made",
         "retention_ran_at",
         "retention_removed",
+        "retention_tried_at",
         "room",
         "samples",
         "service",
@@ -142,7 +143,8 @@ class Stats:
         self.retention_removed: Mapping[str, int] = {}  # rows, those of dropped partitions included
         self.retention_made: Mapping[str, int] = {}  # partitions
         self.retention_dropped: Mapping[str, int] = {}
-        self.retention_ran_at: float | None = None  # by the wall clock: the end of the last pass without an error
+        self.retention_ran_at: float | None = None  # by the wall clock: the end of the last whole pass without an error
+        self.retention_tried_at: float | None = None  # the end of the last pass that had anything to do
         self.retention_error = ""  # what kept it from a part of its work, empty when all of it was done
         self.sink_error = ""  # the broker's latest complaint, empty when it answers again
         self.state = State.STARTING
