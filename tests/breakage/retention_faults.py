@@ -8,6 +8,7 @@ __all__ = ["RETENTION_FAULTS"]
 
 PROOF = "cdc_relay/admin/retention/proof.py"
 ROWS = "tests/integration/test_retention_rows.py::"
+DOUBTS = "tests/integration/test_retention_doubts.py::"
 MONTHS = "tests/integration/test_retention_partitions.py::"
 
 RETENTION_FAULTS = (
@@ -30,7 +31,7 @@ RETENTION_FAULTS = (
         old="    if server.mark.at - at >= timedelta(seconds=keep_seconds):",
         new="    if server.mark.at < at:",
         tests=(
-            f"{ROWS}test_a_lag_as_long_as_the_time_to_stay_keeps_all",
+            f"{DOUBTS}test_a_lag_as_long_as_the_time_to_stay_keeps_all",
             f"{MONTHS}test_doubt_keeps_every_month_and_the_next_ones_are_made_all_the_same",
         ),
     ),
@@ -40,7 +41,7 @@ RETENTION_FAULTS = (
         file=PROOF,
         old="    for gap in gaps:",
         new="    for gap in ():",
-        tests=(f"{ROWS}test_an_accepted_gap_keeps_all_until_somebody_says_that_it_is_closed",),
+        tests=(f"{DOUBTS}test_an_accepted_gap_keeps_all_until_somebody_says_that_it_is_closed",),
     ),
     Fault(
         promise=18,
@@ -49,8 +50,8 @@ RETENTION_FAULTS = (
         old="    for run, kind in runs:",
         new="    for run, kind in ():",
         tests=(
-            f"{ROWS}test_a_run_that_reads_the_table_keeps_all[replay]",
-            f"{ROWS}test_a_run_that_reads_the_table_keeps_all[backfill]",
+            f"{DOUBTS}test_a_run_that_reads_the_table_keeps_all[replay]",
+            f"{DOUBTS}test_a_run_that_reads_the_table_keeps_all[backfill]",
         ),
     ),
     Fault(
@@ -59,7 +60,7 @@ RETENTION_FAULTS = (
         file=PROOF,
         old="    if problem is not None:\n        yield",
         new="    if problem is not None and not problem:\n        yield",
-        tests=(f"{ROWS}test_a_slot_that_is_not_as_the_relay_left_it_keeps_all[spoil_slot-is gone]",),
+        tests=(f"{DOUBTS}test_a_slot_that_is_not_as_the_relay_left_it_keeps_all[spoil_slot-is gone]",),
     ),
     Fault(
         promise=18,

@@ -8,7 +8,7 @@ from cdc_relay.admin.retention.kept import KeptTable
 from cdc_relay.admin.retention.months import MonthPlan, Partition, parse_bound, plan_months
 from cdc_relay.admin.retention.partitions import count_rows, drop_month, leaf_label, make_month
 from cdc_relay.admin.retention.proof import Doubt, Proof, prove, read_settled_evidence
-from cdc_relay.admin.retention.rows import COUNT_LIMIT, count_old_rows, remove_batch
+from cdc_relay.admin.retention.rows import count_old_rows, remove_batch
 from cdc_relay.admin.retention.swept import Swept, Tally
 from cdc_relay.admin.retention.table_facts import TableState, read_table
 from cdc_relay.admin.retention.table_rules import find_obstacles, has_months
@@ -43,8 +43,7 @@ def _sweep_rows(line: Line, wanted: Wanted, table: KeptTable, tally: Tally) -> S
         if isinstance(proof, Doubt):
             return tally.swept(proof.problem, proof.remedy)
         if tally.dry_run:
-            count = count_old_rows(line, table, proof)
-            tally.removed, tally.is_more = min(count, COUNT_LIMIT), count > COUNT_LIMIT
+            tally.removed, tally.is_more = count_old_rows(line, table, proof)
             return tally.swept()
         count = remove_batch(line, table, proof)
         tally.add_removed(count)
