@@ -50,7 +50,7 @@ class CertificateWatch:
 
         seen = ((each.place, each.certificate.not_after.timestamp()) for each in see_certificates(self._config))
         # A server that is away now keeps what was seen of it.
-        self._stats.certificates = self._stats.certificates | _earliest(seen)
+        self._stats.upkeep.certificates = {**self._stats.upkeep.certificates, **_earliest(seen)}
 
 
 def _earliest(seen: Iterable[tuple[str, float]]) -> dict[str, float]:

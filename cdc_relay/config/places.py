@@ -1,4 +1,4 @@
-"""Where in the file something stands: which line names a column, and which route no row can reach."""
+"""Where in the file something stands: which line names a column, and what an operator may not have meant."""
 
 from __future__ import annotations
 
@@ -37,6 +37,18 @@ def find_warnings(config: RelayConfig) -> Iterator[str]:
         for place, earlier in find_shadowed(outbox.routes):
             where = config.places.show(("outboxes", outbox_place, "routes", place))
             yield f"{where}: no row reaches it: routes[{earlier}] takes all of its rows before"
+    if config.sink.kafka is None:
+        yield from _lost_rows(config)
+
+
+def _lost_rows(config: RelayConfig) -> Iterator[str]:
+    """Counted as delivered, and then removed from the one place that has them."""
+    for place, outbox in enumerate(config.outboxes):
+        own = outbox.retention_seconds
+        if outbox.table is not None and (config.retention.outbox_seconds if own is None else own):
+            where = config.places.show(("retention", "outbox") if own is None else ("outboxes", place, "retention"))
+            sink = "log" if config.sink.none is None else "none"
+            yield f"{where}: rows of {outbox.label} are removed although sink: {sink} publishes them nowhere"
 
 
 def places_of_columns(places: Places, outbox: OutboxConfig, outbox_place: int) -> dict[str, str]:

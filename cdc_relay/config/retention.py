@@ -21,10 +21,10 @@ def _parse(value: object) -> float:
     if value is False or value == OFF:  # YAML 1.1 reads a bare off as false
         return FOREVER
     try:
-        seconds = parse_duration(value)
+        seconds = parse_duration(value if isinstance(value, str) else None)  # 0 would be for ever without a word
     except ValueError:
         raise ValueError("expected a duration with its unit, such as 30d or 12h, or off") from None
-    if isinstance(value, str) and not seconds:
+    if not seconds:
         raise ValueError("nothing can be removed at once; give a duration of an hour or more, or off")
     return seconds
 

@@ -36,6 +36,7 @@ class SlotFacts:
     invalidation: str = ""  # why it can never be read again (from 17 on)
     synced: bool = False  # it came from another server by slot synchronization (from 17 on)
     safe_bytes: int | None = None  # WAL until it may be lost; None: no limit
+    restart_lsn: int = 0  # nothing before it is delivered again, whatever happens to the server
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +108,7 @@ SELECT current_setting('server_version_num'), current_database(), current_settin
 """
 _SLOT = """
 SELECT plugin, database, two_phase, temporary, wal_status, coalesce(confirmed_flush_lsn, '0/0'), active_pid,
-       to_jsonb(s) ->> 'invalidation_reason', to_jsonb(s) ->> 'synced', safe_wal_size
+       to_jsonb(s) ->> 'invalidation_reason', to_jsonb(s) ->> 'synced', safe_wal_size, coalesce(restart_lsn, '0/0')
   FROM pg_replication_slots s WHERE slot_name = $1
 """
 _PUBLICATION = "SELECT oid, puballtables, pubinsert, pubviaroot FROM pg_publication WHERE pubname = $1"
@@ -170,7 +171,7 @@ def _read_slot(line: Line, slot: str) -> SlotFacts | None:
     rows = line.query(_SLOT, [slot])
     if not rows:
         return None
-    plugin, database, two_phase, temporary, wal_status, confirmed, pid, reason, synced, safe = (
+    plugin, database, two_phase, temporary, wal_status, confirmed, pid, reason, synced, safe, restart = (
         value or "" for value in rows[0]
     )
     return SlotFacts(
@@ -184,6 +185,7 @@ def _read_slot(line: Line, slot: str) -> SlotFacts | None:
         invalidation=reason,
         synced=synced == "true",
         safe_bytes=int(safe) if safe else None,
+        restart_lsn=parse_lsn(restart),
     )
 
 

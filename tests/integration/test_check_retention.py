@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from cdc_relay.admin.retention import proof
+from cdc_relay.admin.retention.proof import Evidence
+from cdc_relay.sources.line import Line
+from cdc_relay.sources.preflight import Wanted
 from tests.fixtures.fix_postgres import Database
 from tests.integration.check_rig import Check
 from tests.integration.retention_rig import Ground
@@ -66,6 +71,24 @@ def test_what_keeps_rows_is_said(ground: Ground) -> None:
     assert check.is_fine("retention")
     ground.database.execute("UPDATE cdc_relay.guard SET settled_at = now() - interval '8 days'")
     assert "no row of public.outbox goes: only what was committed before" in check.bad("retention", "warn")["found"]
+
+
+def test_a_slot_that_is_about_to_follow_the_guard_is_waited_for(
+    ground: Ground, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The guard is written first, and the slot is confirmed within a second."""
+    read, reads = proof.read_evidence, []
+
+    def read_early(line: Line, wanted: Wanted) -> Evidence:
+        evidence = read(line, wanted)
+        reads.append(evidence)
+        assert evidence.facts.slot is not None
+        behind = replace(evidence.facts, slot=replace(evidence.facts.slot, confirmed_lsn=1))
+        return replace(evidence, facts=behind) if len(reads) == 1 else evidence
+
+    monkeypatch.setattr(proof, "read_evidence", read_early)
+    assert look(ground).is_fine("retention")
+    assert len(reads) == 2
 
 
 def test_rows_of_the_users_table_stay_for_ever_by_default(ground: Ground) -> None:

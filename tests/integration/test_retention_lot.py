@@ -76,12 +76,16 @@ def test_the_time_begins_when_it_is_done_with(ground: Ground) -> None:
 
 
 def test_what_the_slot_has_not_passed_stays(ground: Ground) -> None:
-    """Its change may be delivered again, and would be published a second time."""
-    [(lsn,)] = ground.database.execute(
-        "SELECT confirmed_flush_lsn FROM pg_replication_slots WHERE slot_name = %s", [ground.slot]
+    """Its change may be delivered again, and would be published a second time; after a crash even what is confirmed."""
+    [(restart, confirmed)] = ground.database.execute(
+        "SELECT restart_lsn, confirmed_flush_lsn FROM pg_replication_slots WHERE slot_name = %s", [ground.slot]
     )
-    park(ground, "at the position", lsn=lsn)
-    assert sweep(ground).removed == 0
+    assert restart != confirmed
+    park(ground, "not confirmed", lsn=confirmed)
+    park(ground, "confirmed, perhaps not on disk", lsn=restart)
+    park(ground, "behind it")
+    assert sweep(ground).removed == 1
+    assert left(ground) == ["confirmed, perhaps not on disk", "not confirmed"]
 
 
 def test_what_a_replay_may_come_to_again_stays(ground: Ground) -> None:

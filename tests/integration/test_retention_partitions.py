@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from pathlib import Path
 
 import psycopg
 import pytest
 
-from cdc_relay.admin.retention.months import Month, leaf_name
+from cdc_relay.admin.retention.months import leaf_name
 from tests.fixtures.fix_postgres import Database
+from tests.integration.months_rig import AHEAD, BY_MONTH, THIS, add, add_month, earlier, leaves, names
 from tests.integration.retention_rig import Ground
 
 pytestmark = pytest.mark.core
-
-THIS = Month.of(datetime.now(UTC))
-AHEAD = [THIS, THIS.next, THIS.next.next]
-BY_MONTH = "PARTITION BY RANGE (created_at)"
 
 
 @pytest.fixture
@@ -26,35 +22,6 @@ def ground(database: Database, tmp_path: Path) -> Ground:
     ground.retention = {"outbox": "40d", "partitions": True}
     ground.create_outbox(by=BY_MONTH)
     return ground
-
-
-def earlier(month: Month, count: int) -> Month:
-    number = month.year * 12 + month.number - 1 - count
-    return Month(number // 12, number % 12 + 1)
-
-
-def add(ground: Ground, name: str, begin: str, end: str) -> None:
-    ground.database.execute(f"CREATE TABLE {name} PARTITION OF outbox FOR VALUES FROM ({begin}) TO ({end})")
-
-
-def add_month(ground: Ground, month: Month, name: str = "", *, rows: int = 0) -> str:
-    """In UTC; by default under the name that retention gives."""
-    name = name or leaf_name("outbox", month)
-    add(ground, name, f"'{month.begin} +00'", f"'{month.end} +00'")
-    ground.database.execute(
-        "INSERT INTO outbox (aggregateid, created_at) SELECT 'old', %s::timestamptz FROM generate_series(1, %s)",
-        [f"{month.begin} +00", rows],
-    )
-    return f"public.{name}"
-
-
-def leaves(ground: Ground) -> list[str]:
-    rows = ground.database.execute("SELECT inhrelid::regclass::text FROM pg_inherits ORDER BY 1")
-    return [str(name) for (name,) in rows if "index" not in str(name)]
-
-
-def names(months: list[Month]) -> list[str]:
-    return sorted(leaf_name("outbox", month) for month in months)
 
 
 def test_this_month_and_the_next_two_are_made_once(ground: Ground) -> None:
@@ -179,6 +146,16 @@ def test_rows_in_the_default_partition_are_in_the_way_and_stay(ground: Ground) -
     assert len(ground.sweep_outbox().made) == 3
 
 
+def test_a_month_that_cannot_be_made_keeps_no_old_one(ground: Ground) -> None:
+    ground.database.execute("CREATE TABLE rest PARTITION OF outbox DEFAULT")
+    ground.insert(days_ago=0, key="new")
+    old = add_month(ground, earlier(THIS, 5), rows=2)
+    ground.set_up()
+    swept = ground.sweep_outbox()
+    assert (swept.dropped, swept.removed) == ((old,), 2)
+    assert "move them out of it" in swept.remedy
+
+
 def test_bounds_are_in_utc_whatever_zone_the_server_is_in(ground: Ground) -> None:
     ground.database.execute(f"ALTER DATABASE {ground.database.name} SET timezone = 'Pacific/Kiritimati'")
     old = add_month(ground, earlier(THIS, 5))
@@ -209,30 +186,6 @@ def test_a_table_that_is_not_partitioned_so_has_its_rows_removed(database: Datab
     ground.insert(days_ago=41)
     ground.set_up()
     assert ground.sweep_outbox().removed == 1
-
-
-# --- producers come first
-
-
-def test_a_month_is_made_while_producers_have_open_transactions(ground: Ground) -> None:
-    add_month(ground, THIS)
-    ground.set_up()
-    with ground.database.connect(autocommit=False) as producer:
-        producer.execute("INSERT INTO outbox (aggregateid) VALUES ('open')")
-        swept = ground.sweep_outbox()
-    assert (len(swept.made), swept.trouble) == (2, "")
-
-
-def test_a_month_is_dropped_later_rather_than_let_producers_wait(ground: Ground) -> None:
-    add_month(ground, THIS)
-    old = add_month(ground, earlier(THIS, 5))
-    ground.set_up()
-    with ground.database.connect(autocommit=False) as producer:
-        producer.execute("INSERT INTO outbox (aggregateid) VALUES ('open')")
-        swept = ground.sweep_outbox()
-        assert ("lock timeout" in swept.trouble, swept.dropped) == (True, ())
-        producer.execute("INSERT INTO outbox (aggregateid) VALUES ('open')")
-    assert ground.sweep_outbox().dropped == (old,)
 
 
 def test_only_an_owner_makes_months_and_a_member_of_it_is_one(ground: Ground) -> None:

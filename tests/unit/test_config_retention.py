@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from cdc_relay.admin.retention.kept import kept_tables
-from cdc_relay.config import RelayConfig, load
+from cdc_relay.config import RelayConfig, find_warnings, load
 from cdc_relay.errors import ConfigError
 
 BASE = {"source": {"dsn": "host=db", "slot": "s", "publication": "p"}, "sink": "none"}
@@ -51,10 +51,25 @@ def test_with_partitions_every_table_is_looked_at(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("key", ["lot", "outbox"])
-@pytest.mark.parametrize("value", ["30", "59m", "3651d", "0s", "forever", True, 7])
+@pytest.mark.parametrize("value", ["30", "59m", "3651d", "0s", "forever", True, 7, 0, 0.0, 86_400])
 def test_what_is_no_time_to_stay_is_refused_with_its_line(tmp_path: Path, key: str, value: object) -> None:
     with pytest.raises(ConfigError, match=rf"relay\.yaml:\d+: retention\.{key}: "):
         loaded(tmp_path, {key: value})
+
+
+@pytest.mark.parametrize("sink", ["none", "log"])
+def test_rows_that_are_removed_and_published_nowhere_are_warned_of(tmp_path: Path, sink: str) -> None:
+    file = tmp_path / "relay.yaml"
+    outboxes = [{"table": "a"}, {"table": "b", "retention": "off"}, {"table": "c", "retention": "2d"}]
+    given = {**BASE, "sink": sink, "outboxes": outboxes, "retention": {"outbox": "7d"}}
+    file.write_text(yaml.safe_dump(given, sort_keys=False))
+    said = list(find_warnings(load(file)))
+    assert [text.partition(": rows of ")[2] for text in said] == [
+        f"public.{table} are removed although sink: {sink} publishes them nowhere" for table in "ac"
+    ]
+    assert ["retention.outbox" in said[0], "outboxes[2].retention" in said[1]] == [True, True]
+    file.write_text(yaml.safe_dump(given | {"sink": {"kafka": {"bootstrap.servers": "k:9092"}}}))
+    assert list(find_warnings(load(file))) == []
 
 
 def test_messages_are_in_no_table(tmp_path: Path) -> None:

@@ -75,13 +75,41 @@ def test_bounds_are_read_as_postgres_prints_them(bound: str, expected: Partition
     [
         "FOR VALUES IN ('a')",
         "FOR VALUES FROM (1) TO (2)",
-        "FOR VALUES FROM ('2026-12-01 00:00:00+00') TO ('infinity')",
         "FOR VALUES FROM ('2026-12-01 01:00:00+01') TO ('2027-01-01 00:00:00+00')",
     ],
 )
 def test_bounds_that_are_no_times_in_utc_are_refused(bound: str) -> None:
     with pytest.raises(ValueError, match="partition p has bounds"):
         parse_bound("p", bound)
+
+
+@pytest.mark.parametrize(
+    ("begin", "end"),
+    [
+        ("'2026-12-01 00:00:00+00'", "'infinity'"),
+        ("'2020-01-01 00:00:00+00'", "'12020-01-01 00:00:00+00'"),
+        ("'-infinity'", "'2020-02-01 00:00:00+00'"),
+        ("'0044-03-15 00:00:00+00 BC'", "'2020-02-01 00:00:00+00'"),
+        ("MINVALUE", "'0044-03-15 00:00:00+00 BC'"),
+        ("'infinity'", "MAXVALUE"),
+    ],
+)
+def test_a_bound_beyond_the_calendar_leaves_its_partition_alone(begin: str, end: str) -> None:
+    """And no other: the month of the rest is dropped."""
+    odd = parse_bound("odd", f"FOR VALUES FROM ({begin}) TO ({end})")
+    plan = plan_months([odd, month(2020, 3, "march")], now=NOW, cutoff=datetime(2026, 11, 1))
+    assert [each.name for each in plan.drop] == ["march"]
+    assert plan.notes == ("partition odd is left alone: a bound of it is no time in the years 1 to 9999",)
+
+
+def test_the_last_month_of_the_calendar_breaks_nothing() -> None:
+    last = parse_bound("last", "FOR VALUES FROM ('9999-12-01 00:00:00+00') TO (MAXVALUE)")
+    assert plan_months([last], now=NOW, cutoff=NOW).notes == ()
+
+
+def test_an_endless_partition_has_the_months_to_come() -> None:
+    endless = parse_bound("odd", "FOR VALUES FROM ('2026-01-01 00:00:00+00') TO ('infinity')")
+    assert plan_months([endless], now=NOW, cutoff=None).make == ()
 
 
 def test_a_name_fits_into_postgres_limit_without_half_a_character() -> None:

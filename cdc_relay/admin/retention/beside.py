@@ -28,15 +28,17 @@ log = structlog.get_logger()
 _FIRST_SECONDS = 60.0  # a start has other worries
 _READING = (State.STREAMING, State.HOLDING)
 _END_SECONDS = 1.0
+_WHOLE = ""  # in place of a table: trouble of the whole pass
 
 
 class RetentionBeside:
     def __init__(self, config: RelayConfig, *, stats: Stats, stop: Stop) -> None:
         self._stats = stats
-        self._stats.retention_removed = dict.fromkeys(_labels(config), 0)  # a metric begins at 0
+        self._begin_counts(config)
         self._stop = stop
         self._every_seconds = config.retention.every_seconds
         self._sweep = Sweep(config, pause=self._pause, on_removed=self._count_removed)
+        self._is_cut_short = False  # the pass that runs
         self._told: dict[str, tuple[str, ...]] = {}  # by table: what was said of it, so that it is said once
         self._thread: threading.Thread | None = None
 
@@ -59,24 +61,37 @@ class RetentionBeside:
             wait_seconds = self._every_seconds
 
     def _pass(self) -> None:
-        troubles = []
+        troubles, swept_count = list[str](), 0
+        self._is_cut_short = False
         try:
             for swept in self._sweep.run():
+                swept_count += 1
                 self._tell(swept)
                 troubles += [f"{swept.label}: {swept.trouble}"] if swept.trouble else []
+            self._told.pop(_WHOLE, None)  # should it come again, it is said again
         except RelayError as exc:  # nothing could be asked
-            self._tell(Swept("", trouble=exc.message, remedy=exc.remedy))
+            self._tell(Swept(_WHOLE, trouble=exc.message, remedy=exc.remedy))
             troubles.append(exc.message)
         except Exception as exc:  # noqa: BLE001 - the relay works without it
             troubles.append(f"{type(exc).__name__}: {exc}")
             log.warning("retention_trouble", reason=troubles[-1])
-        self._stats.retention_error = "; ".join(troubles)
-        if not troubles:
-            self._stats.retention_ran_at = time.time()
+        if swept_count or troubles:
+            self._note_end(troubles)
+
+    def _note_end(self, troubles: list[str]) -> None:
+        """A pass that was cut short has not shown that an earlier trouble is over."""
+        now = time.time()
+        if troubles or not self._is_cut_short:
+            self._stats.upkeep.error = "; ".join(troubles)
+        if not troubles and not self._is_cut_short:
+            self._stats.upkeep.ran_at = now
+        self._stats.upkeep.tried_at = now
 
     def _pause(self, seconds: float) -> bool:
         """True: go no further, because the relay stops or does not read the slot any more."""
-        return self._wait(seconds) or self._stats.state not in _READING
+        is_over = self._wait(seconds) or self._stats.state not in _READING
+        self._is_cut_short |= is_over
+        return is_over
 
     def _wait(self, seconds: float) -> bool:
         return bool(select.select([self._stop], [], [], seconds)[0])
@@ -99,18 +114,22 @@ class RetentionBeside:
         for note in swept.notes:
             log.warning("retention_left_alone", table=swept.label, reason=note)
 
+    def _begin_counts(self, config: RelayConfig) -> None:
+        """A metric begins at 0."""
+        tables = kept_tables(config)
+        lot = [LOT] if config.retention.lot_seconds else []
+        by_month = [table.label for table in tables if table.by_month]
+        self._stats.upkeep.removed = dict.fromkeys([*lot, *(table.label for table in tables)], 0)
+        self._stats.upkeep.made = dict.fromkeys(by_month, 0)
+        self._stats.upkeep.dropped = dict.fromkeys(by_month, 0)
+
     def _count_removed(self, label: str, count: int) -> None:
-        self._stats.retention_removed = _plus(self._stats.retention_removed, label, count)
+        self._stats.upkeep.removed = _plus(self._stats.upkeep.removed, label, count)
 
     def _count_partitions(self, swept: Swept) -> None:
         stats = self._stats
-        stats.retention_made = _plus(stats.retention_made, swept.label, len(swept.made))
-        stats.retention_dropped = _plus(stats.retention_dropped, swept.label, len(swept.dropped))
-
-
-def _labels(config: RelayConfig) -> list[str]:
-    lot = [LOT] if config.retention.lot_seconds else []
-    return lot + [table.label for table in kept_tables(config)]
+        stats.upkeep.made = _plus(stats.upkeep.made, swept.label, len(swept.made))
+        stats.upkeep.dropped = _plus(stats.upkeep.dropped, swept.label, len(swept.dropped))
 
 
 def _plus(counts: Mapping[str, int], label: str, count: int) -> Mapping[str, int]:

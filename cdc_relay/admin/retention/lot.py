@@ -1,7 +1,7 @@
 """Resolved records of the lot, removed after their time, in small batches.
 
-What the slot has not passed stays, because its change may be delivered again; so does what an unfinished replay may
-come to a second time. Dead records and those that wait are never touched.
+What the slot may deliver again stays (a crash may take confirmations back); so does what an unfinished replay may come
+to a second time. Dead records and those that wait are never touched.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from cdc_relay.sources.line import Line
 __all__ = ["LotCut", "count_resolved", "may_remove_resolved", "remove_resolved"]
 
 _BATCH_ROWS = 1000
-# $1 slot, $2 the time before which they go, $3 how far the slot is confirmed, $4 unfinished runs, $5 after this id.
+# $1 slot, $2 the time before which they go, $3 the slot's restart_lsn, $4 unfinished runs, $5 after this id.
 # The last edit is compared by its date, a day generously: what somebody wrote there by hand must break nothing.
 _RESOLVED = """
 SELECT id FROM cdc_relay.parked_records
@@ -39,7 +39,7 @@ _MAY = "SELECT has_table_privilege('cdc_relay.parked_records', 'DELETE')"
 class LotCut:
     slot: str
     cutoff: datetime
-    confirmed_lsn: int
+    restart_lsn: int  # of the slot
     runs: Sequence[str]  # that are not finished
 
 
@@ -59,4 +59,4 @@ def count_resolved(line: Line, cut: LotCut) -> int:
 
 
 def _parameters(cut: LotCut) -> list[str]:
-    return [cut.slot, cut.cutoff.isoformat(), format_lsn(cut.confirmed_lsn), json.dumps(list(cut.runs))]
+    return [cut.slot, cut.cutoff.isoformat(), format_lsn(cut.restart_lsn), json.dumps(list(cut.runs))]

@@ -20,12 +20,13 @@ _PAUSE_SECONDS = 0.1  # between two batches: others come first
 
 
 def sweep_lot(line: Line, config: RelayConfig, evidence: Evidence, tally: Tally) -> Swept:
-    if evidence.facts.slot is None:
+    slot = evidence.facts.slot
+    if slot is None:
         return tally.swept("there is no slot, so nobody knows what it has passed", "cdc-relay setup -c FILE")
     cut = LotCut(
         slot=config.source.slot,
         cutoff=evidence.server.mark.at - timedelta(seconds=config.retention.lot_seconds),
-        confirmed_lsn=evidence.confirmed_lsn,
+        restart_lsn=slot.restart_lsn,
         runs=[run for run, _ in evidence.runs],
     )
     if config.parking.dsn is None:

@@ -15,7 +15,9 @@ __all__ = ["Month", "MonthPlan", "Partition", "leaf_name", "months_ahead", "pars
 _AHEAD = 2  # months beyond this one
 _LONGEST_BYTES = 63
 _BOUND = re.compile(r"FOR VALUES FROM \((.+)\) TO \((.+)\)")
-_MOMENT = re.compile(r"'(\d{4,}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)?)(?:\+00)?'")
+_BEFORE = re.compile(r"'(?:-infinity|\d{4,}-.* BC)'")
+_BEYOND = re.compile(r"'(?:-?infinity|\d{5,}-.*|\d{4,}-.* BC)'")
+_MOMENT = re.compile(r"'(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)?)(?:\+00)?'")
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -52,13 +54,16 @@ class Partition:
     begin: datetime | None = None  # None: from ever
     end: datetime | None = None  # None: for ever
     is_default: bool = False
-    is_foreign: bool = False  # its rows are on another server
+    is_foreign: bool = False  # its rows, or some of them, are on another server
+    is_beyond: bool = False  # a bound is infinite, or no year from 1 to 9999
 
     @property
     def is_month(self) -> bool:
         """One that retention could have made."""
-        month = None if self.begin is None or self.is_foreign else Month.of(self.begin)
-        return month is not None and (self.begin, self.end) == (month.begin, month.end)
+        if self.begin is None or self.end is None or self.is_foreign or self.is_beyond:
+            return False
+        month = Month.of(self.begin)
+        return (self.begin, self.end) == (month.begin, month.end)
 
     def overlaps(self, month: Month) -> bool:
         starts_before = self.begin is None or self.begin < month.end
@@ -84,7 +89,7 @@ def plan_months(partitions: Sequence[Partition], *, now: datetime, cutoff: datet
     return MonthPlan(
         make=tuple(free),
         drop=tuple(sorted((each for each in old if each.is_month), key=lambda each: each.begin or now)),
-        notes=(*_crossings(partitions, wanted), *(_odd(each) for each in old if not each.is_month)),
+        notes=(*_crossings(partitions, wanted), *_odd_ones(partitions, old)),
     )
 
 
@@ -104,8 +109,12 @@ def _crossings(partitions: Sequence[Partition], wanted: Sequence[Month]) -> Iter
                 break
 
 
-def _odd(partition: Partition) -> str:
-    return f"partition {partition.name} is old, and not a plain month in UTC: it is left alone; drop it by hand"
+def _odd_ones(partitions: Sequence[Partition], old: Sequence[Partition]) -> Iterator[str]:
+    for each in partitions:
+        if each.is_beyond:
+            yield f"partition {each.name} is left alone: a bound of it is no time in the years 1 to 9999"
+        elif each in old and not each.is_month:
+            yield f"partition {each.name} is old, and not a plain month in UTC: it is left alone; drop it by hand"
 
 
 def parse_bound(name: str, bound: str, *, is_foreign: bool = False) -> Partition:
@@ -115,13 +124,23 @@ def parse_bound(name: str, bound: str, *, is_foreign: bool = False) -> Partition
     match = _BOUND.fullmatch(bound)
     if match is None:
         raise ValueError(f"partition {name} has bounds that are no range of one column")
-    begin, end = _moment(name, match[1], "MINVALUE"), _moment(name, match[2], "MAXVALUE")
-    return Partition(name, begin, end, is_foreign=is_foreign)
+    begin, end = _moment(name, match[1]), _moment(name, match[2])
+    is_beyond = any(_BEYOND.fullmatch(text) for text in match.groups())
+    return Partition(
+        name,
+        None if begin == datetime.min else begin,
+        None if end == datetime.max else end,
+        is_foreign=is_foreign,
+        is_beyond=is_beyond,
+    )
 
 
-def _moment(name: str, text: str, open_end: str) -> datetime | None:
-    if text == open_end:
-        return None
+def _moment(name: str, text: str) -> datetime:
+    """What is before or after all times that we know is the first or the last of them."""
+    if text == "MINVALUE" or _BEFORE.fullmatch(text):
+        return datetime.min
+    if text == "MAXVALUE" or _BEYOND.fullmatch(text):
+        return datetime.max
     match = _MOMENT.fullmatch(text)
     if match is None:
         raise ValueError(f"partition {name} has bounds that are no times")

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import chain
 
+from cdc_relay.admin.retention.others import OtherReader, read_others, readers_of
 from cdc_relay.config.units import format_duration
 from cdc_relay.protocol.lsn import format_lsn
 from cdc_relay.sources.catalog import Facts, read_facts
@@ -26,8 +28,12 @@ _XIDS = 1 << 32
 _FARTHEST = 1 << 30  # transactions: beyond, a row's number is ambiguous
 _PATIENCE_SECONDS = 5.0  # the slot follows the guard within a second
 _RUN = "cdc-relay run -c FILE"
+# $1 slot, $2 its tables. A slot that is being made by a backfill has no guard yet, by which it would be known.
 _UNFINISHED = """
-SELECT json_build_array(id, kind) FROM cdc_relay.replays WHERE slot = $1 AND state = 'running' ORDER BY began_at
+SELECT json_build_array(id, kind) FROM cdc_relay.replays r
+ WHERE state = 'running' AND (slot = $1 OR (NOT EXISTS (SELECT FROM cdc_relay.guard g WHERE g.slot = r.slot)
+   AND selection -> 'outboxes' ?| ARRAY(SELECT json_array_elements_text($2::json))))
+ ORDER BY began_at
 """
 _OPEN_GAPS = "SELECT id FROM cdc_relay.gaps WHERE slot = $1 AND closed_at IS NULL ORDER BY id"
 
@@ -49,6 +55,7 @@ class Evidence:
     server: Server
     runs: tuple[tuple[str, str], ...]  # replays and backfills that are not finished: id and kind
     gaps: tuple[str, ...]  # accepted, and not said to be closed
+    others: tuple[OtherReader, ...] = ()  # of this database
 
     @property
     def confirmed_lsn(self) -> int:
@@ -88,14 +95,17 @@ def read_evidence(line: Line, wanted: Wanted) -> Evidence:
         facts=read_facts(line, slot=wanted.slot, publication=wanted.publication, tables=tables),
         guard=guard_table.read(line),
         server=guard_table.read_server(line),
-        runs=tuple((run, kind) for run, kind in _loaded(line, _UNFINISHED, wanted.slot)),
+        runs=tuple(_read_runs(line, wanted)),
         gaps=tuple(gap or "" for (gap,) in line.query(_OPEN_GAPS, [wanted.slot])),
+        others=read_others(line, wanted.slot),
     )
 
 
-def _loaded(line: Line, sql: str, slot: str) -> Iterator[list[str]]:
-    for (row,) in line.query(sql, [slot]):
-        yield json.loads(row or "[]")
+def _read_runs(line: Line, wanted: Wanted) -> Iterator[tuple[str, str]]:
+    labels = json.dumps([box.label for box in wanted.tables])
+    for (row,) in line.query(_UNFINISHED, [wanted.slot, labels]):
+        run, kind = json.loads(row or "[]")
+        yield run, kind
 
 
 def prove(evidence: Evidence, wanted: Wanted, *, table: str, keep_seconds: float) -> Proof | Doubt:
@@ -103,8 +113,12 @@ def prove(evidence: Evidence, wanted: Wanted, *, table: str, keep_seconds: float
     guard = evidence.guard
     if guard is None:
         return Doubt("the guard has no row of this slot, so nobody knows what is settled", f"start the relay: {_RUN}")
-    doubt = next(_doubts(evidence, guard, wanted, table, keep_seconds), None)
-    return doubt or Proof(guard.settled.xid, evidence.server.mark.at - timedelta(seconds=keep_seconds))
+    others = readers_of(table, evidence.others)
+    own = _doubts(evidence, guard, wanted, table, keep_seconds)
+    theirs = (doubt for other in others for doubt in _doubts_of(other, evidence.server, keep_seconds))
+    doubt = next(chain(own, theirs), None)
+    xid = min([guard.settled.xid, *(other.settled_xid for other in others)])
+    return doubt or Proof(xid, evidence.server.mark.at - timedelta(seconds=keep_seconds))
 
 
 def _doubts(evidence: Evidence, guard: Guard, wanted: Wanted, table: str, keep_seconds: float) -> Iterator[Doubt]:
@@ -119,30 +133,44 @@ def _doubts(evidence: Evidence, guard: Guard, wanted: Wanted, table: str, keep_s
     if not evidence.is_caught_up:
         confirmed, settled = format_lsn(evidence.confirmed_lsn), format_lsn(guard.settled.lsn)
         yield Doubt(f"the slot is confirmed up to {confirmed}, the guard's mark is at {settled}", f"start: {_RUN}")
-    if server.mark.at - guard.settled.at >= timedelta(seconds=keep_seconds):
-        yield _lagging(guard, keep_seconds)
-    if server.mark.xid - guard.settled.xid >= _FARTHEST:
+    yield from _lags(guard.settled.xid, guard.settled.at, server, keep_seconds)
+    yield from _needs(evidence.runs, evidence.gaps)
+
+
+def _doubts_of(other: OtherReader, server: Server, keep_seconds: float) -> Iterator[Doubt]:
+    """What its relay has not settled must stay, too. A slot that is gone for good leaves its guard's row behind."""
+    forget = f"DELETE FROM cdc_relay.guard WHERE slot = '{other.slot}'"
+    who, remedy = f"slot {other.slot} reads the table too", f"see to its relay; or, if it is gone for good: {forget}"
+    if other.system_identifier != server.system_identifier:
+        yield Doubt(f"{who}, on another server", remedy)
+    if other.timeline != server.timeline:
+        yield Doubt(f"{who}, and after a failover its relay has not taken over yet", remedy)
+    for doubt in _lags(other.settled_xid, other.settled_at, server, keep_seconds):
+        yield Doubt(f"{who}, and there {doubt.problem}", remedy)
+    for doubt in _needs(other.runs, other.gaps):
+        yield Doubt(f"{who}: {doubt.problem}", doubt.remedy)
+
+
+def _lags(xid: int, at: datetime, server: Server, keep_seconds: float) -> Iterator[Doubt]:
+    if server.mark.at - at >= timedelta(seconds=keep_seconds):
+        yield Doubt(
+            f"only what was committed before {at:%Y-%m-%d %H:%M:%S} UTC is surely published or parked, and that is"
+            f" longer ago than rows are kept ({format_duration(keep_seconds)})",
+            "see why the relay lags: cdc-relay status -c FILE",
+        )
+    if server.mark.xid - xid >= _FARTHEST:
         yield Doubt("more than a billion transactions are not surely settled", f"let the relay catch up: {_RUN}")
-    yield from _needs(evidence)
 
 
-def _lagging(guard: Guard, keep_seconds: float) -> Doubt:
-    return Doubt(
-        f"only what was committed before {guard.settled.at:%Y-%m-%d %H:%M:%S} UTC is surely published or parked, and"
-        f" that is longer ago than rows are kept ({format_duration(keep_seconds)})",
-        "see why the relay lags: cdc-relay status -c FILE",
-    )
-
-
-def _needs(evidence: Evidence) -> Iterator[Doubt]:
+def _needs(runs: Iterable[tuple[str, str]], gaps: Iterable[str]) -> Iterator[Doubt]:
     """What may still be read from the table."""
-    for run, kind in evidence.runs:
+    for run, kind in runs:
         again = "cdc-relay setup -c FILE --backfill" if kind == "backfill" else "cdc-relay replay -c FILE --resume"
         yield Doubt(
             f"{kind} {run} is not finished and reads the table",
             f"finish it: {again}; or give it up: UPDATE cdc_relay.replays SET state = 'abandoned' WHERE id = '{run}'",
         )
-    for gap in evidence.gaps:
+    for gap in gaps:
         yield Doubt(
             f"gap {gap} was accepted, and nobody has said that its events are published: they are in the table alone",
             f"replay it (SELECT replay FROM cdc_relay.gaps WHERE id = {gap}); then say so:"

@@ -30,11 +30,11 @@ def remove_batch(line: Line, table: KeptTable, proof: Proof) -> int:
     return int(count or 0)
 
 
-def count_old_rows(line: Line, table: KeptTable, proof: Proof) -> int:
-    """Up to one more than COUNT_LIMIT."""
+def count_old_rows(line: Line, table: KeptTable, proof: Proof) -> tuple[int, bool]:
+    """Up to COUNT_LIMIT, and whether there are more."""
     statement = f"SELECT count(*) FROM ({_old_rows(table, COUNT_LIMIT + 1)}) AS old"
     [(count,)] = line.query(statement, _parameters(proof), timeout_seconds=_ANSWER_SECONDS)
-    return int(count or 0)
+    return min(int(count or 0), COUNT_LIMIT), int(count or 0) > COUNT_LIMIT
 
 
 def _old_rows(table: KeptTable, limit: int) -> str:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
+from psycopg import pq
 from psycopg.conninfo import make_conninfo
 
 from cdc_relay.errors import RelayError
-from cdc_relay.sources.line import Line
+from cdc_relay.sources.line import Line, QueryError
 from cdc_relay.sources.session_settings import NOTICE_A_DEAD_CLIENT, apply
 
-__all__ = ["LOCK_LIMIT", "STATEMENT_LIMIT_SECONDS", "open_session"]
+__all__ = ["LOCK_LIMIT", "STATEMENT_LIMIT_SECONDS", "is_usable", "open_session"]
 
 STATEMENT_LIMIT_SECONDS = 60
 LOCK_LIMIT = "500ms"  # whoever wants the table meanwhile waits behind us for so long, and no longer
@@ -27,6 +30,8 @@ _SETTINGS = {
     "enable_mergejoin": "off",
 } | NOTICE_A_DEAD_CLIENT
 
+_NOTICE_A_STOP = {"client_connection_check_interval": "5s"}  # or a long read would go on for nobody
+
 
 def open_session(conninfo: str, *, slot: str, setting: str = "source.dsn") -> Line:
     """Under a name of its own: it is not the reader of the slot, and no standby."""
@@ -34,7 +39,14 @@ def open_session(conninfo: str, *, slot: str, setting: str = "source.dsn") -> Li
     try:
         line.require_primary(setting)
         apply(line, _SETTINGS)
+        with suppress(QueryError):  # some platforms cannot
+            apply(line, _NOTICE_A_STOP)
     except RelayError:
         line.close()
         raise
     return line
+
+
+def is_usable(line: Line) -> bool:
+    """False: the connection broke, or still works at what we gave up."""
+    return line.pgconn.transaction_status == pq.TransactionStatus.IDLE

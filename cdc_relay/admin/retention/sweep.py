@@ -11,7 +11,7 @@ from contextlib import closing
 from cdc_relay.admin.retention.kept import KeptTable, kept_tables
 from cdc_relay.admin.retention.lot_sweep import sweep_lot
 from cdc_relay.admin.retention.proof import read_evidence
-from cdc_relay.admin.retention.session import open_session
+from cdc_relay.admin.retention.session import is_usable, open_session
 from cdc_relay.admin.retention.swept import LOT, Swept, Tally
 from cdc_relay.admin.retention.table_sweep import sweep_table
 from cdc_relay.admin.retention.troubles import explain
@@ -51,7 +51,7 @@ class Sweep:
             if not keeps_lot:
                 yield self._explained(LOT, lambda tally: self._sweep_lot(line, tally))
             for table in tables:
-                if self._pause(0):
+                if self._pause(0) or not is_usable(line):  # whose trouble was said
                     return
                 yield self._sweep_table(line, table)
 

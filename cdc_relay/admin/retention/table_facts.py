@@ -26,7 +26,9 @@ SELECT json_build_object(
                              FROM pg_partitioned_table p JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = $3
                             WHERE p.partrelid = c.oid), false),
   'leaves', (SELECT coalesce(json_agg(json_build_array(n2.nspname, l.relname, pg_get_expr(l.relpartbound, l.oid),
-                                                       l.relkind = 'f') ORDER BY l.relname), '[]')
+                                                       EXISTS (SELECT FROM pg_partition_tree(l.oid) t
+                                                                 JOIN pg_class tc ON tc.oid = t.relid
+                                                                WHERE tc.relkind = 'f')) ORDER BY l.relname), '[]')
                FROM pg_inherits h JOIN pg_class l ON l.oid = h.inhrelid JOIN pg_namespace n2 ON n2.oid = l.relnamespace
               WHERE h.inhparent = c.oid AND l.relispartition AND c.relkind = 'p'),
   'may_use', has_schema_privilege(n.oid, 'USAGE'),
@@ -45,7 +47,7 @@ class Leaf(NamedTuple):
 
     name: str  # as SQL writes it
     bound: str
-    is_foreign: bool
+    is_foreign: bool  # or a partition of it is
 
 
 @dataclass(frozen=True, slots=True)

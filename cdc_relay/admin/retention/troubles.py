@@ -12,7 +12,8 @@ _NO_RIGHT, _NO_COLUMN, _NO_TABLE = "42501", "42703", ("42P01", "3F000")
 _LOCKED, _TIMED_OUT, _IN_DEFAULT, _TAKEN = "55P03", "57014", "23514", "42P07"
 _REMEDIES = {
     _LOCKED: f"nothing: somebody had it locked for more than {LOCK_LIMIT}; it is tried again",
-    _TIMED_OUT: f"an index that begins with the time column: without one {STATEMENT_LIMIT_SECONDS} s were not enough",
+    _TIMED_OUT: f"for rows, an index that begins with the time column: without one {STATEMENT_LIMIT_SECONDS} s were not"
+    " enough; it is tried again",
     _IN_DEFAULT: "rows of that month are in the DEFAULT partition: move them out of it, and the month is made",
     _TAKEN: "a table that is no partition has the name that the month would get: rename it",
     _NO_RIGHT: "the rights are in docs/privileges.md (retention); cdc-relay check -c FILE names what is missing",
