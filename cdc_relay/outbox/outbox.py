@@ -33,7 +33,7 @@ class Outbox:
     message_prefix: str | None = None  # table-less: pg_logical_emit_message with this prefix
     columns: Mapping[str, str | None] = field(default_factory=dict)  # those with other names; aggregatetype may be None
     keep: bool = True  # False: the row is deleted in the transaction that inserts it, and the table stays empty
-    limit_bytes: int = LIMIT_BYTES  # of key, payload and headers together
+    limit_bytes: int = LIMIT_BYTES  # of key, payload, headers and correlation id, as jsonb prints them
     require_transaction: bool = True  # False: an event may be a transaction of its own
 
     sql_table: str = field(init=False, repr=False, compare=False)  # quoted

@@ -10,8 +10,7 @@ import pytest
 from cdc_relay.outbox import Event, EventError, emit
 from cdc_relay.outbox.json_text import to_json
 from cdc_relay.outbox.jsonb import count_printed_bytes
-from tests.fixtures.database import Database
-from tests.integration.producer_rig import create_table
+from tests.fixtures.fix_postgres import PostgresServer
 
 PRINTED = "SELECT octet_length(%s::jsonb::text)"
 TAKEN = [
@@ -46,24 +45,23 @@ VALUES: list[object] = [
 
 
 @pytest.mark.parametrize("number", TAKEN, ids=lambda text: text[:20])
-def test_a_number_that_jsonb_takes_is_taken_and_counted_as_printed(database: Database, number: str) -> None:
-    [(printed,)] = database.execute(PRINTED, [to_json(number, "payload")])
+def test_a_number_that_jsonb_takes_is_taken_and_counted_as_printed(postgres: PostgresServer, number: str) -> None:
+    [(printed,)] = postgres.execute(PRINTED, [to_json(number, "payload")])
     assert count_printed_bytes(number) == max(printed, len(number))
 
 
 @pytest.mark.parametrize("number", REFUSED, ids=lambda text: text[:20])
-def test_a_number_that_jsonb_refuses_is_refused_before_it_gets_there(database: Database, number: str) -> None:
-    create_table(database)
+def test_a_number_that_jsonb_refuses_is_refused_before_it_gets_there(postgres: PostgresServer, number: str) -> None:
     with pytest.raises(psycopg.Error, match=r"numeric|range"):
-        database.execute(PRINTED, [number])
-    with psycopg.connect(database.dsn()) as conn, pytest.raises(EventError, match="which jsonb refuses"):
+        postgres.execute(PRINTED, [number])
+    with psycopg.connect(postgres.dsn()) as conn, pytest.raises(EventError, match="which jsonb refuses"):
         emit(conn, Event(aggregatetype="order", key="k", type="T", payload=number))
 
 
 @pytest.mark.parametrize("value", VALUES, ids=["numbers", "strings", "floats"])
 @pytest.mark.parametrize("separators", [None, (",", ":"), (", ", ":")], ids=["wide", "tight", "mixed"])
 def test_the_bytes_of_a_document_are_those_that_jsonb_prints(
-    database: Database, value: object, separators: tuple[str, str] | None
+    postgres: PostgresServer, value: object, separators: tuple[str, str] | None
 ) -> None:
     text = json.dumps(value, separators=separators, ensure_ascii=False)
-    assert [(count_printed_bytes(text),)] == database.execute(PRINTED, [text])
+    assert [(count_printed_bytes(text),)] == postgres.execute(PRINTED, [text])
