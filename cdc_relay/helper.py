@@ -82,8 +82,8 @@ class Helper:
         """The thread outlives whatever a watched connection does: without it the relay would wait for ever."""
         try:
             watched.look()
-        except Exception as exc:  # noqa: BLE001 - a job will meet the same trouble and report it to its asker
-            log.warning("watch_failed", reason=str(exc))
+        except Exception as exc:  # a job will meet the same trouble and report it to its asker
+            log.warning("watch_failed", exc_info=exc)
 
 
 def _run(future: Future[T], job: Callable[[], T]) -> None:

@@ -111,7 +111,7 @@ class _Beside:
 def _tell_start(config: RelayConfig) -> None:
     sink = next(name for name in ("kafka", "log", "none") if getattr(config.sink, name) is not None)
     labels = [outbox.label for outbox in config.outboxes]
-    log.info("outbox_start", version=__version__, slot=config.source.slot, outboxes=labels, sink=sink)
+    log.info("relay_start", version=__version__, slot=config.source.slot, outboxes=labels, sink=sink)
 
 
 class _Parts:
@@ -221,7 +221,7 @@ def dispatch_options(config: RelayConfig) -> DispatchOptions:
     return DispatchOptions(
         partial_outage_seconds=config.delivery.partial_outage_after_seconds,
         copies_dead=config.parking.dead_letter_topic is not None,
-        tells_delivered=says_debug(),
+        tells_records=says_debug(),
     )
 
 

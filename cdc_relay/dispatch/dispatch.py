@@ -23,6 +23,7 @@ from cdc_relay.dispatch.republisher import Republisher, RouteAgain
 from cdc_relay.dispatch.returns import Returns
 from cdc_relay.dispatch.strict_keys import StrictKeys
 from cdc_relay.dispatch.telling_returns import TellingReturns
+from cdc_relay.dispatch.telling_traffic import TellingTraffic
 from cdc_relay.dispatch.track import Submit
 from cdc_relay.dispatch.traffic import Traffic
 from cdc_relay.dispatch.verdicts import Verdicts
@@ -39,7 +40,7 @@ __all__ = ["Dispatch", "DispatchOptions"]
 class DispatchOptions:
     partial_outage_seconds: float = 30.0
     copies_dead: bool = False
-    tells_delivered: bool = False  # a line of the log for each record: decided once, for it costs more than the record
+    tells_records: bool = False  # lines of the log for each record: decided once, for they cost more than the record
 
 
 class Dispatch:
@@ -62,19 +63,19 @@ class Dispatch:
         self._sink = sink
         self._submit = submit
         self._limits: Future[dict[str, TopicLimits]] | None = None
-        self._build_outlets(lot)
-        self._build_ways(route_again, TellingReturns if options.tells_delivered else Returns)
+        self._build_outlets(lot, TellingTraffic if options.tells_records else Traffic)
+        self._build_ways(route_again, TellingReturns if options.tells_records else Returns)
         self._build_caution(lot, inventory)
         self._build_tracks(lot, options)
         self._connect()
         self._adopt(inventory, now)
         self.traffic.learn(sink.fixed_limits)
 
-    def _build_outlets(self, lot: Lot) -> None:
+    def _build_outlets(self, lot: Lot, traffic: type[Traffic]) -> None:
         """To the sink, into the lot, and what knows of the ways between them."""
         submit, intake, stats = self._submit, self._intake, self._stats
         self._culprits = Culprits()
-        self.traffic = Traffic(self._sink, self._culprits)
+        self.traffic = traffic(self._sink, self._culprits)
         self.lanes: Lanes[Parcel] = Lanes()
         self.entrance = Entrance(intake, park=lambda entries: submit(partial(lot.park, entries)), stats=stats)
         self.claims = Claims(intake.window, mark=lambda marks: submit(partial(lot.mark, marks)), stats=stats)

@@ -7,12 +7,12 @@ from datetime import UTC, datetime, timedelta
 
 import structlog
 
-from cdc_relay.model import Failure
+from cdc_relay.model import Failure, Record
 from cdc_relay.parking.entry import EVENT_FIELDS, Claim, Entry, Mark, Outcome, Reason
 from cdc_relay.protocol.lsn import format_lsn
 from cdc_relay.sinks.sink import Slip
 
-__all__ = ["describe_record", "tell_delivered", "tell_marked", "tell_parked"]
+__all__ = ["describe_record", "tell_delivered", "tell_marked", "tell_parked", "tell_start"]
 
 log = structlog.get_logger()
 
@@ -20,9 +20,13 @@ _NAMES = {"id": "event_id"}
 _SHOWN_CHARS = 200
 
 
+def tell_start(record: Record, slip: Slip) -> None:
+    """The record's own topic: a claim that was routed again has none."""
+    log.debug("outbox_start", **(describe_record(slip) | {"topic": record.topic}), attempt=_attempt(slip))
+
+
 def tell_delivered(slip: Slip) -> None:
-    attempt = slip.attempts if isinstance(slip, Claim) else 0
-    log.debug("outbox_success", **describe_record(slip), attempt=attempt)
+    log.debug("outbox_success", **describe_record(slip), attempt=_attempt(slip))
 
 
 def tell_parked(entry: Entry) -> None:
@@ -36,8 +40,8 @@ def tell_marked(mark: Mark) -> None:
     """The lot knows what became of its record."""
     claim = mark.claim
     if mark.outcome is Outcome.FAILED and mark.failure is not None:
-        attempt = claim.attempts if claim.reason is Reason.FAILURE else 0  # else it was the record's first try
-        _tell(claim, mark.failure, attempt=attempt, max_attempts=claim.max_attempts, retry_seconds=mark.retry_seconds)
+        tries = {"attempt": _attempt(claim), "max_attempts": claim.max_attempts}
+        _tell(claim, mark.failure, **tries, retry_seconds=mark.retry_seconds)
 
 
 def describe_record(slip: Slip) -> dict[str, object]:
@@ -56,6 +60,11 @@ def _tell(slip: Slip, failure: Failure, *, attempt: int, max_attempts: int, retr
         log.error("outbox_failed", **describe_record(slip), **tries, **why)
     else:
         log.warning("outbox_retry", **describe_record(slip), **tries, next_try_at=_time_in(retry_seconds), **why)
+
+
+def _attempt(slip: Slip) -> int:
+    """Of what only waited in the lot, for its topic say, it is the first one."""
+    return slip.attempts if isinstance(slip, Claim) and slip.reason is Reason.FAILURE else 0
 
 
 def _event(names: tuple[str, ...], values: tuple[bytes | None, ...]) -> Iterator[tuple[str, str | None]]:

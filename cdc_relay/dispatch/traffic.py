@@ -27,6 +27,7 @@ class Traffic:
         self.scopes: dict[tuple[int, int], KeyScope] = {}  # strict records that are out, by their position
         self.new_topics: list[str] = []  # whose limits are to be asked for
         self.publish = sink.publish
+        self.publish_alone = sink.publish_alone
         self._sink = sink
         self._culprits = culprits
         self._asked: set[str] = set()
@@ -51,7 +52,7 @@ class Traffic:
         if slip.keeps_order:
             self.scopes[slip.position] = topic, record.key
         if alone or self._culprits.sets_apart(record, slip):
-            self._sink.publish_alone(record, slip)
+            self.publish_alone(record, slip)
         else:
             self.publish(record, slip)
 

@@ -62,7 +62,12 @@ class Collapse:
         if event["level"] not in _LOUD:
             return event
         with self._lock:
-            return self._admit(event, self._clock())
+            now = self._clock()
+            admitted, wait_seconds = self._admit(event, now), self._claim_timer(now)
+        self._set_timer(wait_seconds)
+        if admitted is None:
+            raise DropEvent
+        return admitted
 
     def flush(self) -> None:
         """At the end: whatever was held back."""
@@ -71,15 +76,15 @@ class Collapse:
         for each in said:
             self._say(each)
 
-    def _admit(self, event: EventDict, now: float) -> EventDict:
+    def _admit(self, event: EventDict, now: float) -> EventDict | None:
+        """None: it is held back."""
         run = self._runs.get(kind := self._kind_of(event, now))
         if run is None:
             self._runs[kind] = _Run(now + FIRST_SECONDS)
             return event
         if now < run.until:
             run.count, run.last = run.count + 1, event
-            self._set_timer(now)
-            raise DropEvent
+            return None
         _, count = run.take(now)
         return _repeated(event, count)
 
@@ -87,26 +92,41 @@ class Collapse:
         kind = kind_of(event)
         if kind in self._runs or len(self._runs) < KIND_LIMIT:
             return kind
-        self._runs = {each: run for each, run in self._runs.items() if run.count or run.until > now}
+        self._runs = {each: run for each, run in list(self._runs.items()) if run.count or run.until > now}
         return kind if len(self._runs) < KIND_LIMIT else (kind[0],)
 
-    def _set_timer(self, now: float) -> None:
-        if not self._has_timer:
-            self._has_timer = True
-            self._later(max(0.0, min(run.until for run in self._runs.values() if run.count) - now), self._on_time)
+    def _claim_timer(self, now: float) -> float | None:
+        """After how many seconds the timer that is missing must come; None: none is."""
+        if self._has_timer or not (waiting := [run.until for run in self._all() if run.count]):
+            return None
+        self._has_timer = True
+        return max(0.0, min(waiting) - now)
+
+    def _set_timer(self, wait_seconds: float | None) -> None:
+        """Without the lock: starting a thread waits for it, and it may log. Where none starts, the next line tries."""
+        if wait_seconds is None:
+            return
+        try:
+            self._later(wait_seconds, self._on_time)
+        except RuntimeError:  # no more threads for this process, or it is ending
+            self._has_timer = False
 
     def _on_time(self) -> None:
         with self._lock:
             now = self._clock()
             said = self._take(lambda run: run.until <= now, now)
             self._has_timer = False
-            if any(run.count for run in self._runs.values()):
-                self._set_timer(now)
+            wait_seconds = self._claim_timer(now)
+        self._set_timer(wait_seconds)
         for each in said:
             self._say(each)
 
+    def _all(self) -> list[_Run]:
+        """A copy: whatever is logged inside, by a finalizer say, may add one."""
+        return list(self._runs.values())
+
     def _take(self, is_due: Callable[[_Run], bool], now: float) -> list[EventDict]:
-        due = [run.take(now) for run in self._runs.values() if run.count and is_due(run)]
+        due = [run.take(now) for run in self._all() if run.count and is_due(run)]
         return [_repeated(last, count - 1) for last, count in due if last is not None]
 
 

@@ -15,10 +15,11 @@ __all__ = ["HIDDEN", "Redaction", "learn_secrets", "redact", "redact_all", "reda
 HIDDEN = "***"
 _LEAST_CHARS = 4  # a shorter one is in too many words
 _ANYWHERE_CHARS = 12  # a shorter one is hidden as a whole word only: "relay" as a password must not blind every line
-_KEY = r"[\w.]*(?:password|passphrase|secret|token)[\w.]*"
+# Each word is looked at once, from its start, and never given back: in a long text anything else takes minutes.
+_KEY = r"(?<![\w.])(?=[\w.]*?(?:password|passphrase|secret|token))[\w.]++"
 _VALUE = r"""(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^\s,;&'"]+)"""
 # Of texts whose secrets nobody told us: user:password@ in a URL, password=… in a conninfo, "password": "…" in JSON.
-_URL = re.compile(r"(\w+://[^\s/:@]*:)[^\s/@]+(?=@)")
+_URL = re.compile(r"((?<=\w)://[^\s/:@]*:)[^\s/@]+(?=@)")
 _PAIR = re.compile(rf"({_KEY} ?= ?|\"{_KEY}\" ?: ?){_VALUE}", re.IGNORECASE)
 
 

@@ -56,4 +56,17 @@ class _Handler(logging.Handler):
     """librdkafka speaks through `logging` here, as psycopg does."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        log.log(record.levelno, "library", library=record.name, reason=record.getMessage())
+        log.log(_level(record), "library", library=record.name, reason=_text(record))
+
+
+def _level(record: logging.LogRecord) -> int:
+    """Of those that structlog knows, the next lower one."""
+    return min(max(record.levelno // 10 * 10, logging.DEBUG), logging.CRITICAL)
+
+
+def _text(record: logging.LogRecord) -> str:
+    """As in `logging`, whoever logs is not to fail of it. What cannot be formatted comes without its values."""
+    try:
+        return record.getMessage()
+    except Exception:  # noqa: BLE001 - the library's own objects
+        return record.msg if isinstance(record.msg, str) else type(record.msg).__name__

@@ -67,21 +67,22 @@ def test_a_record_that_fails_is_a_line_per_try_and_one_for_its_end(traced: Pipel
     assert "next_try_at" not in failed
 
 
-def test_an_acknowledged_record_is_a_line_at_debug(traced: Pipeline) -> None:
+def test_a_record_is_a_line_at_debug_when_it_starts_and_when_it_is_acknowledged(traced: Pipeline) -> None:
     relay = traced.start_relay("--log-level", "debug", outboxes=OUTBOXES)
     event_id = insert(traced, payload=json.dumps({"note": PAYLOAD}))
-    [line] = lines_of(relay, "outbox_success", 1)
-    assert [line[name] for name in NAMES[:-1]] == [
-        *(event_id, "OrderPlaced", "c-42", "acme", "public.outbox", traced.topic)
-    ]
-    assert (line["level"], line["attempt"]) == ("debug", 0)
+    [success] = lines_of(relay, "outbox_success", 1)
+    [start] = logged(relay, "outbox_start")
+    named = [event_id, "OrderPlaced", "c-42", "acme", "public.outbox", traced.topic]
+    assert [[line[name] for name in NAMES[:-1]] for line in (start, success)] == [named, named]
+    assert start["lsn"] == success["lsn"]
+    assert [(line["level"], line["attempt"]) for line in (start, success)] == [("debug", 0), ("debug", 0)]
 
 
 def test_the_first_line_says_what_starts_and_every_line_names_service_and_slot(pipeline: Pipeline) -> None:
     relay = pipeline.start_relay(service="orders")
     assert relay.stop() == 0
     lines = [json.loads(line) for line in relay.stderr.splitlines()]
-    assert [lines[0][name] for name in ("event", "outboxes", "sink")] == ["outbox_start", ["public.outbox"], "kafka"]
+    assert [lines[0][name] for name in ("event", "outboxes", "sink")] == ["relay_start", ["public.outbox"], "kafka"]
     assert lines[0]["version"]
     assert {(line["service"], line["slot"]) for line in lines} == {("orders", pipeline.slot)}
     assert {tuple(line)[:5] for line in lines} == {("timestamp", "level", "event", "service", "slot")}

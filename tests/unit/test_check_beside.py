@@ -13,6 +13,7 @@ from cdc_relay.admin.check import check
 from cdc_relay.admin.check.beside import CheckBeside
 from cdc_relay.admin.check.finding import Finding, fail, ok, warn
 from cdc_relay.config import RelayConfig
+from cdc_relay.logs.shape import tell_error
 from cdc_relay.sources.remedy import sql, words
 from cdc_relay.stop import Stop
 
@@ -64,6 +65,20 @@ def test_a_check_that_breaks_is_only_said(monkeypatch: pytest.MonkeyPatch) -> No
 
     [said] = run_with(look, monkeypatch)
     assert (said["log_level"], said["event"]) == ("warning", "check_ended_early")
+
+
+def test_a_check_that_breaks_is_said_by_type_and_place_and_without_the_values_it_quotes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def look(config: RelayConfig) -> Iterator[list[Finding]]:
+        raise KeyError("a value of a row")
+        yield []
+
+    [said] = run_with(look, monkeypatch)
+    line = tell_error(None, "warning", said)
+    assert line["error"] == "KeyError"
+    assert line["at"].startswith("unit/test_check_beside.py:")
+    assert "a value of a row" not in repr(line)
 
 
 def test_after_a_stop_nothing_more_is_looked_at_or_said(monkeypatch: pytest.MonkeyPatch) -> None:

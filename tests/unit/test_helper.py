@@ -10,10 +10,13 @@ from concurrent.futures import Future
 from functools import partial
 
 import pytest
+from structlog.testing import capture_logs
 
 from cdc_relay.bell import Bell
 from cdc_relay.errors import AwayError
 from cdc_relay.helper import Helper
+from cdc_relay.logs.shape import tell_error
+from tests.fixtures.process import wait_until
 
 PATIENCE = 30.0
 
@@ -187,6 +190,17 @@ class Raising:
     def look(self) -> None:
         self.here.recv(1)
         raise ValueError("the connection is lost")
+
+
+def test_a_look_that_fails_is_said_by_type_and_place_and_without_the_values_it_quotes() -> None:
+    with capture_logs() as lines:
+        helper = Helper(Raising())
+        wait_until(lambda: bool(lines), timeout=PATIENCE, what="a line")
+        helper.close()
+    line = tell_error(None, "warning", lines[0])
+    assert (line["event"], line["error"]) == ("watch_failed", "ValueError")
+    assert line["at"].startswith("unit/test_helper.py:")
+    assert "the connection is lost" not in repr(line)
 
 
 def test_a_look_that_fails_does_not_end_the_helper() -> None:

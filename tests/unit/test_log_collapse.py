@@ -19,6 +19,7 @@ class Rig:
         self.now = 0.0
         self.said: list[dict[str, Any]] = []
         self.timers: list[tuple[float, Callable[[], None]]] = []
+        self.has_threads = True
         self.collapse = Collapse(lambda event: self.said.append(dict(event)), clock=lambda: self.now, later=self._later)
 
     def log(self, event: str = "outbox_failed", *, level: str = "error", **fields: object) -> None:
@@ -37,6 +38,8 @@ class Rig:
         self.now = end
 
     def _later(self, seconds: float, call: Callable[[], None]) -> None:
+        if not self.has_threads:
+            raise RuntimeError("can't start new thread")
         self.timers.append((self.now + seconds, call))
 
     @property
@@ -168,6 +171,50 @@ def test_threads_lose_no_count() -> None:
         thread.join()
     rig.collapse.flush()
     assert rig.total == 8000
+
+
+def test_where_no_thread_can_be_started_whoever_logs_goes_on_and_no_count_is_lost(rig: Rig) -> None:
+    rig.has_threads = False
+    for number in range(10):
+        rig.log(code="c", id=number)
+    rig.collapse.flush()
+    assert (rig.ids, rig.total) == ([0, 9], 10)
+
+
+def test_the_timer_is_set_as_soon_as_threads_can_be_started_again(rig: Rig) -> None:
+    rig.log(code="c", id=0)
+    rig.has_threads = False
+    rig.log(code="c", id=1)
+    rig.has_threads = True
+    rig.log(code="c", id=2)
+    rig.pass_time(FIRST_SECONDS)
+    assert (rig.ids, rig.total) == ([0, 2], 3)
+
+
+def test_a_timer_that_cannot_be_followed_by_another_still_says_what_is_due(rig: Rig) -> None:
+    for code in ("c", "d"):
+        rig.log(code=code, id=f"first {code}")
+        rig.pass_time(1.0)
+        rig.log(code=code, id=f"second {code}")
+    rig.has_threads = False
+    rig.pass_time(FIRST_SECONDS - 2.0)
+    assert rig.ids[-1] == "second c"
+
+
+def test_a_timer_is_started_while_no_other_thread_has_to_wait_for_it() -> None:
+    """Starting a thread waits for that thread, which may have to log before it has started."""
+    seen: list[bool] = []
+
+    def later(seconds: float, call: Callable[[], None]) -> None:
+        thread = threading.Thread(target=lambda: seen.append(collapse._lock.acquire(timeout=30)))
+        thread.start()
+        thread.join()
+
+    collapse = Collapse(lambda event: None, later=later)
+    collapse(None, "", {"event": "e", "level": "error", "code": "c"})
+    with pytest.raises(DropEvent):
+        collapse(None, "", {"event": "e", "level": "error", "code": "c"})
+    assert seen == [True]
 
 
 def test_the_timer_of_real_life_says_it_too() -> None:

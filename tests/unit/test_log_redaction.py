@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -89,6 +92,29 @@ def test_a_secret_that_nobody_told_us_is_known_by_what_is_before_it(text: str, e
 )
 def test_words_about_secrets_stay_readable(text: str) -> None:
     assert Redaction().clean(text) == text
+
+
+LONG = """
+from cdc_relay.logs.redaction import Redaction
+size = 200_000
+for text in ("x" * size, "password" * (size // 8), "x" * size + " ://", "a://" + ":a" * size, "token='" + "x" * size):
+    assert Redaction().clean(text) == text
+"""
+
+
+def test_a_long_text_does_not_stop_the_loop() -> None:
+    """In a process of its own: nothing else would end a search that never ends."""
+    subprocess.run([sys.executable, "-c", LONG], timeout=60, check=True)
+
+
+PLAIN_KEY = r"[\w.]*(?:password|passphrase|secret|token)[\w.]*"
+PLAIN = re.compile(rf"""({PLAIN_KEY} ?= ?|"{PLAIN_KEY}" ?: ?)(?:'[^']*'|"[^"]*"|[^\s,;&'"]+)""", re.IGNORECASE)
+PIECES = st.sampled_from(["password", "Token", "secret", "x", ".", "-", " ", "=", ":", "'", '"', ",", "1"])
+
+
+@given(st.lists(PIECES, max_size=12).map("".join))
+def test_the_quick_search_hides_what_a_plain_one_would(text: str) -> None:
+    assert Redaction().clean(text) == PLAIN.sub(rf"\1{HIDDEN}", text)
 
 
 def test_a_field_that_is_named_for_a_secret_shows_none() -> None:

@@ -61,6 +61,20 @@ def test_lines_of_libraries_keep_their_level(level: str, expected: list[str]) ->
     assert {(line["event"], line["library"]) for line in lines} == {("library", "psycopg")}
 
 
+def test_a_level_that_only_a_library_knows_is_said_as_the_next_lower_one() -> None:
+    program = "log = logging.getLogger('l')\nlog.setLevel(1)\nfor each in (5, 15, 25, 39, 60): log.log(each, 'x')"
+    _, lines = said(program, level="debug")
+    assert [line["level"] for line in lines] == ["debug", "debug", "info", "warning", "critical"]
+
+
+def test_a_line_that_cannot_be_formatted_is_said_as_far_as_it_can_be_and_raises_nothing() -> None:
+    bad = "class Bad:\n  def __str__(self): raise KeyError('a value of a row')\n"
+    program = "log = logging.getLogger('l'); log.error('%d rows', 'a value of a row'); log.error(Bad())"
+    code, lines = said(bad + program)
+    assert (code, [line["reason"] for line in lines]) == (0, ["%d rows", "Bad"])
+    assert "a value of a row" not in json.dumps(lines)
+
+
 def test_librdkafka_speaks_through_the_logger() -> None:
     program = """
 import time

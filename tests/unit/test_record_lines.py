@@ -12,6 +12,7 @@ from structlog.testing import capture_logs
 from cdc_relay.dispatch.dispatch import DispatchOptions
 from cdc_relay.dispatch.record_lines import describe_record
 from cdc_relay.dispatch.telling_returns import TellingReturns
+from cdc_relay.dispatch.telling_traffic import TellingTraffic
 from cdc_relay.model import Origin, Policy, Ticket, Transaction
 from tests.unit.dispatch_rig import BROKEN, MISSING, POISON, Rig
 
@@ -25,7 +26,7 @@ def lines() -> Iterator[Lines]:
 
 
 class TellingRig(Rig):
-    options = DispatchOptions(copies_dead=True, tells_delivered=True)
+    options = DispatchOptions(copies_dead=True, tells_records=True)
 
 
 def told(lines: Lines, event: str) -> Lines:
@@ -114,8 +115,10 @@ def test_an_acknowledged_record_is_told_only_where_that_is_wanted(lines: Lines) 
     rig.write(("calm", "k"))
     rig.turn(2)
     assert len(rig.sink.accepted) == 1
-    assert told(lines, "outbox_success") == []
+    assert told(lines, "outbox_start") == told(lines, "outbox_success") == []
     assert type(rig.dispatch.returns) is not TellingReturns  # at any other level the usual path is as it was
+    assert type(rig.dispatch.traffic) is not TellingTraffic
+    assert rig.dispatch.publisher._publish == rig.sink.publish
 
 
 def test_each_acknowledged_record_is_told_at_debug(lines: Lines) -> None:
@@ -125,3 +128,33 @@ def test_each_acknowledged_record_is_told_at_debug(lines: Lines) -> None:
     rig.turn(3)
     found = [(line["event_id"], line["attempt"], line["log_level"]) for line in told(lines, "outbox_success")]
     assert found == [("1", 0, "debug"), ("2", 0, "debug"), ("3", 0, "debug")]
+
+
+def test_each_try_and_the_copy_of_a_dead_record_are_told_at_debug_when_they_start(lines: Lines) -> None:
+    rig = TellingRig(eager_sink=True)
+    rig.sink.verdict = lambda record: BROKEN if record.topic == "calm" else None
+    rig.write(("calm", "k"), ("other", "k"))
+    rig.run(20.0)
+    starts = [(line["topic"], line["attempt"]) for line in told(lines, "outbox_start")]
+    assert sorted(starts) == [("calm", 0), ("calm", 1), ("calm", 2), ("dlq", 2), ("other", 0)]
+    assert {line["log_level"] for line in told(lines, "outbox_start")} == {"debug"}
+
+
+def test_a_start_comes_before_what_became_of_it(lines: Lines) -> None:
+    rig = TellingRig(eager_sink=True)
+    rig.write(("strict", "k"))
+    rig.turn(3)
+    told_lines = [(line["event"], line.get("event_id")) for line in lines if line["event"].startswith("outbox_")]
+    assert told_lines == [("outbox_start", "1"), ("outbox_success", "1")]
+
+
+def test_what_only_waited_for_its_topic_is_at_its_first_try(lines: Lines) -> None:
+    rig = TellingRig(eager_sink=True)
+    rig.sink.sick_topics["calm"] = MISSING
+    rig.write(("calm", "k"))
+    rig.turn(5)
+    del rig.sink.sick_topics["calm"]
+    rig.run(60.0)
+    assert [line["attempt"] for line in told(lines, "outbox_success")] == [0]
+    assert told(lines, "outbox_start")[-1]["parked_id"]
+    assert {line["attempt"] for line in told(lines, "outbox_start")} == {0}

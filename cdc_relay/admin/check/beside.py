@@ -39,8 +39,8 @@ class CheckBeside:
                     return
                 for finding in findings:
                     _tell(finding)
-        except Exception as exc:  # noqa: BLE001 - the relay works without it
-            log.warning("check_ended_early", reason=str(exc))
+        except Exception as exc:  # the relay works without it
+            log.warning("check_ended_early", exc_info=exc)
 
 
 def _tell(finding: Finding) -> None:
