@@ -21,7 +21,12 @@ __all__ = ["SERVICE", "Scene"]
 
 SERVICE = "orders"
 RULES = Path(__file__).parents[2] / "deploy" / "prometheus" / "rules.yml"
-OUTBOXES = [{"table": "public.outbox", "columns": {"scheduled_at": "scheduled_at"}}]
+OUTBOXES = [{"table": "public.outbox", "columns": {"scheduled_at": "scheduled_at"}}, {"table": "public.monthly"}]
+MONTHLY = """
+CREATE TABLE monthly (id uuid, aggregatetype text, aggregateid text, type text, payload jsonb,
+                      created_at timestamptz NOT NULL DEFAULT now()) PARTITION BY RANGE (created_at)
+"""
+RETENTION = {"every": "1s", "partitions": True}
 INSERT = "INSERT INTO outbox VALUES (gen_random_uuid(), %s, 'k', 'T', %s, now() + %s * interval '1 h')"
 UNROUTABLE = "no topic is called so"  # Kafka allows no blanks
 TOO_LARGE = json.dumps({"pad": "x" * 5000})
@@ -40,7 +45,7 @@ class Scene:
         self._broker.start()
         small = {"max.message.bytes": "1000"}
         self.pipeline = Pipeline(Database(self._server), self._broker, self._make_relay, topic_config=small)
-        self.pipeline.database.execute("ALTER TABLE outbox ADD scheduled_at timestamptz")
+        self._make_tables()
         make_certificate(self._certificate, days=400)
         self.reader = self._start_relay().wait_ready()
         self.standby = self._start_relay().wait_ready()
@@ -94,10 +99,19 @@ class Scene:
         self.insert(payload=TOO_LARGE)  # retrying
         self.insert(due_hours=1)  # scheduled
 
+    def _make_tables(self) -> None:
+        """An outbox by months belongs to the relay's role, so that it may make them."""
+        execute, role = self.pipeline.database.execute, self.pipeline.role
+        execute("ALTER TABLE outbox ADD scheduled_at timestamptz, ADD created_at timestamptz DEFAULT now()")
+        execute(MONTHLY)
+        execute(f"ALTER TABLE monthly OWNER TO {role}")
+        execute(f"GRANT CREATE ON SCHEMA public TO {role}")
+        execute(f"ALTER PUBLICATION {self.pipeline.publication} ADD TABLE monthly")
+
     def _start_relay(self) -> RelayProcess:
         dsn = self.pipeline.dsn(sslrootcert=str(self._certificate))  # read for its date, though the server has no TLS
         config = self.pipeline.config(dsn=dsn, outboxes=OUTBOXES, delivery={"retry": {"base": "1h", "max": "1h"}})
-        return self._make_relay({**config, "service": SERVICE, "retention": {"every": "1s"}})
+        return self._make_relay({**config, "service": SERVICE, "retention": RETENTION})
 
     def _make_relay(self, config: Config) -> RelayProcess:
         relay = RelayProcess(config, self._directory / f"relay{len(self._relays)}")
