@@ -150,7 +150,7 @@ def test_a_pass_that_was_cut_short_is_not_done_and_ends_no_trouble(monkeypatch: 
     retention = RetentionBeside(CONFIG, stats=stats, stop=Stop())
     retention._pass()
     tell = retention._tell
-    monkeypatch.setattr(retention, "_tell", lambda swept: (tell(swept), lose_the_slot(stats, sweep)))
+    monkeypatch.setattr(retention, "_tell", lambda swept: lose_the_slot(stats, sweep))
     retention._pass()
     assert (stats.retention_error, stats.retention_ran_at) == ("t: no right", None)
     monkeypatch.setattr(retention, "_tell", tell)

@@ -63,11 +63,16 @@ def _check_tables(config: RelayConfig, line: Line) -> Iterator[Finding]:
     if not tables:
         return
     wanted = wanted_of(config)
-    evidence = read_settled_evidence(line, wanted, pause=lambda seconds: bool(time.sleep(seconds)))
+    evidence = read_settled_evidence(line, wanted, pause=_pause)
     for table in tables:
         yield from judge_table(table, read_table(line, table))
         if table.keep_seconds:
             yield _judge_proof(table, evidence, wanted)
+
+
+def _pause(seconds: float) -> bool:
+    time.sleep(seconds)
+    return False
 
 
 def judge_table(table: KeptTable, state: TableState | None) -> Iterator[Finding]:
