@@ -106,9 +106,8 @@ def _make_publication(line: Line, plan: SetupPlan, wanted: Wanted) -> Notice:
     if not boxes and not plan.create_publication:
         return Notice(Kind.STEP, f"publication {name}: already there, with {_labels(wanted.tables)}")
     with explained(f"publication {name}", needs=_TABLE_NEEDS):
-        run_step(
-            line, "\n".join(render_publication(wanted, boxes))
-        )  # one message is one transaction: all tables or none
+        # One message is one transaction: all tables or none.
+        run_step(line, "\n".join(render_publication(wanted, boxes)))
     if plan.create_publication:
         return Notice(Kind.STEP, f"publication {name}: created for {_labels(boxes)}")
     return Notice(Kind.STEP, f"publication {name}: already there, added {_labels(boxes)}")
