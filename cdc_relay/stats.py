@@ -11,7 +11,7 @@ from cdc_relay.counters import Counters
 from cdc_relay.model import Failure
 from cdc_relay.parking.entry import Survey
 
-__all__ = ["Bounds", "Closure", "Note", "Room", "State", "Stats"]
+__all__ = ["Bounds", "Closure", "Note", "Room", "State", "Stats", "Upkeep"]
 
 _NOTE_COUNT = 20
 _SAMPLE_COUNT = 11  # one a second: the rate of the last ten
@@ -60,18 +60,33 @@ class Note(NamedTuple):
     times: int = 1
 
 
+class Upkeep:
+    """What the threads beside the loop have done and seen; one writer per field, each replaced whole."""
+
+    __slots__ = ("certificates", "dropped", "error", "made", "ran_at", "removed", "tried_at")
+
+    def __init__(self) -> None:
+        self.certificates: Mapping[str, float] = {}  # by place: until when, in seconds since 1970
+        # Of retention, by table, since the start:
+        self.removed: Mapping[str, int] = {}  # rows, those of dropped partitions included
+        self.made: Mapping[str, int] = {}  # partitions
+        self.dropped: Mapping[str, int] = {}
+        self.ran_at: float | None = None  # by the wall clock: the end of the last whole pass without an error
+        self.tried_at: float | None = None  # the end of the last pass that had anything to do
+        self.error = ""  # what kept it from a part of its work, empty when all of it was done
+
+
 _UNBOUNDED = Bounds()
 
 
 class Stats:
-    """One writer per field (retention's thread has its own, the loop's all others), many readers.
+    """One writer, the loop's thread, and many readers; each field is replaced, never mutated in place.
 
-    Each field is replaced, never mutated in place.
+    But for `counters`, which the loop adds to, and `upkeep`, which others write.
     """
 
     __slots__ = (
         "bounds",
-        "certificates",
         "change_count",
         "closed_topics",
         "counters",
@@ -92,12 +107,6 @@ class Stats:
         "published_count",
         "reconnect_count",
         "republished_count",
-        "retention_dropped",
-        "retention_error",
-        "retention_made",
-        "retention_ran_at",
-        "retention_removed",
-        "retention_tried_at",
         "room",
         "samples",
         "service",
@@ -110,6 +119,7 @@ class Stats:
         "state_reason",
         "state_since",
         "transaction_count",
+        "upkeep",
     )
 
     def __init__(self, *, slot: str = "", service: str = "", bounds: Bounds = _UNBOUNDED) -> None:
@@ -117,6 +127,7 @@ class Stats:
         self.service = service or slot
         self.bounds = bounds
         self.counters = Counters()
+        self.upkeep = Upkeep()
         self.published_count = 0
         self.published_bytes = 0
         self.parked_count = 0  # records sent to the lot, whatever the reason
@@ -133,19 +144,11 @@ class Stats:
         self.open_bytes = 0
         self.slot_lag_bytes: int | None = None  # None until the catalog has been asked
         self.room: Room | None = None  # None: not asked yet, or as much as the disk has
-        self.certificates: dict[str, float] = {}  # by place: until when, in seconds since 1970
         self.sink_statistics = ""  # as the broker's client library prints them
         self.oldest_commit_us: int | None = None  # of what is read and not settled, by the server's clock; as sampled
         self.lag_us: int | None = None  # how long after its commit the newest was sent; 0: nothing comes; as sampled
         self.samples: tuple[tuple[float, int], ...] = ()  # when, and how many were published by then
         self.notes: tuple[Note, ...] = ()  # the newest last
-        # Retention's own thread writes these, and nobody else; by table, since the start
-        self.retention_removed: Mapping[str, int] = {}  # rows, those of dropped partitions included
-        self.retention_made: Mapping[str, int] = {}  # partitions
-        self.retention_dropped: Mapping[str, int] = {}
-        self.retention_ran_at: float | None = None  # by the wall clock: the end of the last whole pass without an error
-        self.retention_tried_at: float | None = None  # the end of the last pass that had anything to do
-        self.retention_error = ""  # what kept it from a part of its work, empty when all of it was done
         self.sink_error = ""  # the broker's latest complaint, empty when it answers again
         self.state = State.STARTING
         self.state_reason = ""

@@ -11,14 +11,15 @@ import socket
 import threading
 import time
 from collections.abc import Mapping
-from contextlib import suppress
 
 from cdc_relay.http.health import Health, judge_live, judge_ready, take_snapshot
+from cdc_relay.logs import redact
 from cdc_relay.stats import State, Stats
 from cdc_relay.stop import Stop
 
 __all__ = ["Systemd"]
 
+_READY = "READY=1"
 _PAUSE_SECONDS = 1.0
 _PATIENCE_SECONDS = 30  # what a start that still waits for a server is given more, each time
 
@@ -55,37 +56,38 @@ class Systemd:
         """Once a second: one datagram with all that there is to say."""
         seen = take_snapshot(self._stats)
         live, ready = judge_live(seen, now), judge_ready(seen, now)
-        lines = [*self._progress(ready), *self._status(live if not live.ok else ready)]
+        status = _status(live if not live.ok else ready)
+        lines = [*self._progress(ready), *([] if status == self._told else [status])]
         if live.ok:
             lines.append("WATCHDOG=1")
-        self._send(lines)
+        if lines and self._send(lines):  # what was not heard is said again
+            self._told = status
+            self._has_been_ready = self._has_been_ready or _READY in lines
 
     def _progress(self, ready: Health) -> list[str]:
         if self._stop.requested or ready.snapshot.state is State.STOPPING:
             return ["STOPPING=1"]
-        if ready.ok and not self._has_been_ready:
-            self._has_been_ready = True
-            return ["READY=1"]
-        if not self._has_been_ready:  # a server that is away is waited for: no reason to be killed
-            return [f"EXTEND_TIMEOUT_USEC={_PATIENCE_SECONDS * 1_000_000}"]
-        return []
-
-    def _status(self, health: Health) -> list[str]:
-        state = health.snapshot.state.value
-        said = f"{state}: {health.reason}" if health.reason else state
-        line = " ".join(said.split())  # a line break would begin another variable
-        if line == self._told:
+        if self._has_been_ready:
             return []
-        self._told = line
-        return [f"STATUS={line}"]
+        # A server that is away is waited for: no reason to be killed.
+        return [_READY] if ready.ok else [f"EXTEND_TIMEOUT_USEC={_PATIENCE_SECONDS * 1_000_000}"]
 
-    def _send(self, lines: list[str]) -> None:
-        """A systemd that does not listen is no reason to stop."""
-        if not lines:
-            return
-        with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as line:
-            line.settimeout(_PAUSE_SECONDS)
-            line.sendto("\n".join(lines).encode(), self._address)
+    def _send(self, lines: list[str]) -> bool:
+        """False: a systemd that does not listen is no reason to stop."""
+        try:
+            with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as line:
+                line.settimeout(_PAUSE_SECONDS)
+                line.sendto("\n".join(lines).encode("utf-8", "replace"), self._address)
+        except OSError:
+            return False
+        return True
+
+
+def _status(health: Health) -> str:
+    """On one line: a line break would begin another variable."""
+    state = health.snapshot.state.value
+    said = f"{state}: {health.reason}" if health.reason else state
+    return f"STATUS={' '.join(redact(said).split())}"
 
 
 def _address(name: str) -> str:

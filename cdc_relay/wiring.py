@@ -58,41 +58,54 @@ def run_relay(config: RelayConfig, *, stop: Stop, wait: bool = True, accept_gap:
     """Blocks until stopped; raises RelayError with the reason otherwise."""
     _tell_start(config)
     parts = _Parts(config, stop, accept_gap=accept_gap)
-    http = Listening(config.http.address, stats=parts.stats, stop=stop)
-    systemd = Systemd(os.environ, stats=parts.stats, stop=stop)
-    check = CheckBeside(config, stop)
-    certificates = CertificateWatch(config, stats=parts.stats, stop=stop)
-    retention = RetentionBeside(config, stats=parts.stats, stop=stop)
-
-    def on_streaming() -> None:
-        http.insist()
-        check.begin()
-        certificates.begin()
-        retention.begin()
-
+    beside = _Beside(config, stats=parts.stats, stop=stop)
     relay = Relay(
         source=parts.source,
         sink=parts.sink,
         lot=parts.lot,
         helper=parts.helper,
         make_session=parts.make_session,
-        on_streaming=on_streaming,
+        on_streaming=beside.on_streaming,
         stats=parts.stats,
         stop=stop,
         timing=parts.timing,
         wait=wait,
     )
     try:
-        http.offer()
-        systemd.begin()
+        beside.begin()
         relay.run()
-        http.raise_refusal()
+        beside.raise_refusal()
     finally:
         stop.request()  # also where an error ends it: nothing beside the relay goes on
-        retention.close()
         parts.close()
-        http.close()
-        systemd.close()
+        beside.close()
+
+
+class _Beside:
+    """What runs beside the relay, each on a thread of its own."""
+
+    def __init__(self, config: RelayConfig, *, stats: Stats, stop: Stop) -> None:
+        self._http = Listening(config.http.address, stats=stats, stop=stop)
+        self._systemd = Systemd(os.environ, stats=stats, stop=stop)
+        self._certificates = CertificateWatch(config, stats=stats, stop=stop)
+        self._check = CheckBeside(config, stop)
+        self._retention = RetentionBeside(config, stats=stats, stop=stop)
+        self.raise_refusal = self._http.raise_refusal
+
+    def begin(self) -> None:
+        self._http.offer()
+        self._systemd.begin()
+        self._certificates.begin()  # an expired one may be why nothing streams
+
+    def on_streaming(self) -> None:
+        self._http.insist()
+        self._check.begin()
+        self._retention.begin()
+
+    def close(self) -> None:
+        self._retention.close()
+        self._http.close()
+        self._systemd.close()
 
 
 def _tell_start(config: RelayConfig) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 import structlog
 
 from cdc_relay.config import RelayConfig
+from cdc_relay.logs import describe
 from cdc_relay.stats import Stats
 from cdc_relay.stop import Stop
 
@@ -41,14 +42,15 @@ class CertificateWatch:
             try:
                 self._look()
             except Exception as exc:  # noqa: BLE001 - the relay works without it
-                log.warning("certificates_unseen", reason=str(exc))
+                log.warning("certificates_unseen", **describe(exc))
             select.select([self._stop], [], [], self._pause_seconds)
 
     def _look(self) -> None:
         from cdc_relay.admin.check.certificates import see_certificates  # here: the first record does not wait for it
 
         seen = ((each.place, each.certificate.not_after.timestamp()) for each in see_certificates(self._config))
-        self._stats.certificates = _earliest(seen)
+        # A server that is away now keeps what was seen of it.
+        self._stats.upkeep.certificates = {**self._stats.upkeep.certificates, **_earliest(seen)}
 
 
 def _earliest(seen: Iterable[tuple[str, float]]) -> dict[str, float]:

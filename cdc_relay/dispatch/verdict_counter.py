@@ -14,7 +14,8 @@ from cdc_relay.sinks.sink import Reports, Slip
 
 __all__ = ["VerdictCounter"]
 
-_series_of = itemgetter(Ticket._fields.index("origin"), Ticket._fields.index("topic"))  # in C: 70 ns
+_ORIGIN = Ticket._fields.index("origin")
+_series_of = itemgetter(_ORIGIN, Ticket._fields.index("topic"))  # in C: 70 ns
 _commit_time_of = attrgetter("transaction.commit_time_us")
 
 
@@ -44,7 +45,9 @@ class VerdictCounter:
             self._counters.of(origin.label, topic).published += count
         origins = {origin for origin, _ in by_series}
         for origin in origins:
-            self._observe(origin, tickets if len(origins) == 1 else [each for each in tickets if each[2] is origin])
+            self._observe(
+                origin, tickets if len(origins) == 1 else [each for each in tickets if each[_ORIGIN] is origin]
+            )
 
     def _observe(self, origin: Origin, tickets: Sequence[Slip]) -> None:
         """A message outside transactions has no commit time: how late it is nobody knows."""

@@ -24,7 +24,7 @@ def read_kafka(text: str) -> Iterator[Sample]:
         document = cast(Document, orjson.loads(text or "{}"))
     except orjson.JSONDecodeError:
         return
-    if not document:
+    if not isinstance(document, dict) or not document:
         return
     yield Sample("outbox_kafka_queue_records", _number(document, "msg_cnt"))
     yield Sample("outbox_kafka_queue_bytes", _number(document, "msg_size"))
@@ -34,7 +34,7 @@ def read_kafka(text: str) -> Iterator[Sample]:
 
 
 def _read_broker(broker: Document) -> Iterator[Sample]:
-    labels = (str(broker.get("nodename") or broker.get("name", "")),)
+    labels = (f"{broker.get('nodename', '')}/{_number(broker, 'nodeid'):.0f}",)  # an address may have two, in turn
     yield Sample("outbox_kafka_broker_up", float(broker.get("state") == "UP"), labels)
     in_flight = _number(broker, "outbuf_cnt") + _number(broker, "waitresp_cnt")
     yield Sample("outbox_kafka_broker_requests_in_flight", in_flight, labels)

@@ -168,6 +168,13 @@ _UPKEEP = (
         "not yet, or it is off",
     ),
     Meter(
+        "outbox_retention_failing",
+        Kind.GAUGE,
+        "1 while the last pass of retention left something undone, else 0.",
+        (),
+        "no pass yet, or it is off",
+    ),
+    Meter(
         "outbox_certificate_expiry_timestamp_seconds",
         Kind.GAUGE,
         "When a certificate expires, as seen at the start and once an hour.",

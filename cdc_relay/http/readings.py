@@ -107,12 +107,14 @@ def _read_topics(stats: Stats, moment: Moment) -> Iterator[Sample]:
 
 
 def _read_upkeep(stats: Stats) -> Iterator[Sample]:
-    for table, count in stats.retention_removed.items():
+    for table, count in stats.upkeep.removed.items():
         yield Sample("outbox_retention_removed_rows_total", count, (table,))
-    for action, counts in (("made", stats.retention_made), ("dropped", stats.retention_dropped)):
+    for action, counts in (("made", stats.upkeep.made), ("dropped", stats.upkeep.dropped)):
         for table, count in counts.items():
             yield Sample("outbox_retention_partitions_total", count, (table, action))
-    if stats.retention_ran_at is not None:
-        yield Sample("outbox_retention_last_run_timestamp_seconds", stats.retention_ran_at)
-    for place, expiry in stats.certificates.items():
+    if stats.upkeep.tried_at is not None:
+        yield Sample("outbox_retention_failing", float(bool(stats.upkeep.error)))
+    if stats.upkeep.ran_at is not None:
+        yield Sample("outbox_retention_last_run_timestamp_seconds", stats.upkeep.ran_at)
+    for place, expiry in stats.upkeep.certificates.items():
         yield Sample("outbox_certificate_expiry_timestamp_seconds", expiry, (place,))

@@ -6,14 +6,15 @@
         conn.execute("UPDATE orders SET …")
         emit(conn, Event(aggregatetype="order", key="4711", type="OrderPlaced", payload={"total": "99.90"}))
 
-Imports nothing but the standard library and itself, and commits nothing. docs/producers.md is its guide.
+Imports nothing but the standard library and itself, by relative names, so that a copy of it works under any name.
+It commits nothing. docs/producers.md is its guide.
 """
 
-from cdc_relay.outbox.emission import emit, emit_async, emit_many, emit_many_async
-from cdc_relay.outbox.errors import EventError, OutboxError, TransactionError, UnknownConnectionError
-from cdc_relay.outbox.event import Event
-from cdc_relay.outbox.ids import uuid7
-from cdc_relay.outbox.outbox import Outbox
+from .emission import emit, emit_async, emit_many, emit_many_async
+from .errors import EventError, OutboxError, TransactionError, UnknownConnectionError
+from .event import Event
+from .ids import uuid7
+from .outbox import Outbox
 
 __all__ = [
     "Event",

@@ -9,14 +9,14 @@ from collections.abc import Callable
 from inspect import iscoroutinefunction
 from typing import Any, NamedTuple, Protocol
 
-from cdc_relay.outbox.errors import UnknownConnectionError
-from cdc_relay.outbox.statements import Spelling
+from .errors import UnknownConnectionError
+from .statements import Spelling
 
 __all__ = ["AsyncConnection", "Connection", "Line", "open_async_line", "open_line"]
 
 _TAKEN = "a connection or cursor of psycopg 3, a Connection or Session of SQLAlchemy 2, or a connection of Django"
 _TAKEN_ASYNC = "an AsyncConnection or AsyncCursor of psycopg 3, or an AsyncConnection or AsyncSession of SQLAlchemy 2"
-_IDLE = 0  # psycopg.pq.TransactionStatus
+_IDLE, _ACTIVE = 0, 1  # psycopg.pq.TransactionStatus
 
 
 class _PsycopgConnection(Protocol):
@@ -124,8 +124,16 @@ def _is_async(conn: Any) -> bool:
 
 def _psycopg(conn: Any) -> Line:
     is_raw = any(kind.__name__.endswith("RawCursor") for kind in _kinds(conn.cursor_factory))
-    is_outside = conn.autocommit and conn.info.transaction_status == _IDLE
-    return Line(Spelling(numbered=is_raw), not is_outside, conn.execute)
+    return Line(Spelling(numbered=is_raw), not conn.autocommit or _is_begun(conn), conn.execute)
+
+
+def _is_begun(conn: Any) -> bool:
+    """In a pipeline with statements on their way the state is not known; psycopg counts its transaction blocks.
+
+    The count is private to it. Should it be gone, the pipeline is believed.
+    """
+    status = conn.info.transaction_status
+    return status != _IDLE and (status != _ACTIVE or getattr(conn, "_num_transactions", 1) > 0)
 
 
 def _kinds(factory: Any) -> tuple[type, ...]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from uuid import UUID
 
-from cdc_relay.outbox.connections import AsyncConnection, Connection, Line, open_async_line, open_line
-from cdc_relay.outbox.errors import TransactionError
-from cdc_relay.outbox.event import Event
-from cdc_relay.outbox.outbox import Outbox
-from cdc_relay.outbox.statements import Statement, write
+from .connections import AsyncConnection, Connection, Line, open_async_line, open_line
+from .errors import TransactionError
+from .event import Event
+from .outbox import Outbox
+from .statements import Statement, write
 
 __all__ = ["emit", "emit_async", "emit_many", "emit_many_async"]
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
 
-from cdc_relay.outbox.ids import uuid7
-from cdc_relay.outbox.json_text import JsonInput
+from .ids import uuid7
+from .json_text import JsonInput
 
 __all__ = ["Event"]
 

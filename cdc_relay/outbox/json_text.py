@@ -14,7 +14,8 @@ from decimal import Decimal
 from typing import NoReturn, TypeAlias
 from uuid import UUID
 
-from cdc_relay.outbox.errors import EventError
+from .errors import EventError
+from .jsonb import check_numbers
 
 __all__ = ["JsonInput", "check_text", "dump", "to_json"]
 
@@ -31,7 +32,7 @@ def to_json(value: object, where: str) -> str:
 
 
 def dump(value: object, where: str) -> str:
-    """A str is a JSON string here. Blanks are where jsonb prints them, so that the size is about that of the record."""
+    """A str is a JSON string here. Blanks are where jsonb prints them."""
     try:
         return json.dumps(_plain(value, where), ensure_ascii=False, allow_nan=False)
     except RecursionError:
@@ -61,6 +62,7 @@ def _check_serialised(given: str | bytes, where: str) -> str:
     except RecursionError:
         raise _too_deep(where) from None
     dump(value, where)
+    check_numbers(text, where)
     return text
 
 
@@ -110,8 +112,11 @@ def _text_of(value: object, where: str) -> str:
     match value:
         case UUID():
             return str(value)
-        case datetime() | time() if value.tzinfo is None:
-            raise EventError(f"{where} is a {type(value).__name__} without a zone; give it one, or send isoformat()")
+        case datetime() | time() if value.utcoffset() is None:  # also a time of day in a ZoneInfo: it needs the date
+            raise EventError(
+                f"{where} is a {type(value).__name__} without an offset from UTC; give it a zone (a time of day a"
+                " fixed one, as datetime.UTC), or send isoformat()"
+            )
         case date() | time():
             return value.isoformat()
     raise EventError(

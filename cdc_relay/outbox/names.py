@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from cdc_relay.outbox.errors import OutboxError
+from .errors import OutboxError
 
 __all__ = ["quote", "read_column", "read_table"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from cdc_relay.outbox.errors import OutboxError
-from cdc_relay.outbox.names import quote, read_column, read_table
+from .errors import OutboxError
+from .names import quote, read_column, read_table
 
 __all__ = ["LIMIT_BYTES", "Outbox"]
 

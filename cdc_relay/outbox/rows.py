@@ -7,11 +7,12 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 from uuid import UUID
 
-from cdc_relay.outbox.errors import EventError
-from cdc_relay.outbox.event import Event
-from cdc_relay.outbox.json_text import check_text, dump, to_json
-from cdc_relay.outbox.names import read_column
-from cdc_relay.outbox.outbox import Outbox
+from .errors import EventError
+from .event import Event
+from .json_text import check_text, dump, to_json
+from .jsonb import count_printed_bytes
+from .names import read_column
+from .outbox import Outbox
 
 __all__ = ["Row", "to_message", "to_row"]
 
@@ -47,14 +48,19 @@ def to_message(event: Event, outbox: Outbox) -> str:
 
 def _read(event: Event, outbox: Outbox) -> _Fields:
     fields = _Fields(_read_texts(event, outbox), _read_documents(event), _read_due(event.scheduled_at))
-    written = [event.key, *fields.documents.values(), event.correlation_id]
-    size_bytes = sum(len(text.encode()) for text in written if text is not None)
+    size_bytes = _count_bytes(event, fields)
     if size_bytes > outbox.limit_bytes:
         raise EventError(
-            f"the event has {size_bytes:,} bytes, and the limit is {outbox.limit_bytes:,}; send where"
-            " the bulk is instead, or raise Outbox(limit_bytes=…) and message.max.bytes, in sink.kafka and of the topic"
+            f"the event has up to {size_bytes:,} bytes as jsonb prints it, and the limit is {outbox.limit_bytes:,};"
+            " send where the bulk is instead, or raise Outbox(limit_bytes=…) and message.max.bytes in sink.kafka and"
+            " max.message.bytes of the topic"
         )
     return fields
+
+
+def _count_bytes(event: Event, fields: _Fields) -> int:
+    texts = len(event.key.encode()) + len((event.correlation_id or "").encode())
+    return texts + sum(count_printed_bytes(document) for document in fields.documents.values() if document is not None)
 
 
 def _read_texts(event: Event, outbox: Outbox) -> dict[str, str]:

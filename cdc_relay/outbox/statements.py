@@ -7,10 +7,10 @@ from datetime import datetime
 from itertools import groupby
 from typing import NamedTuple, TypeVar
 
-from cdc_relay.outbox.event import Event
-from cdc_relay.outbox.names import quote
-from cdc_relay.outbox.outbox import Outbox
-from cdc_relay.outbox.rows import Row, to_message, to_row
+from .event import Event
+from .names import quote
+from .outbox import Outbox
+from .rows import Row, to_message, to_row
 
 __all__ = ["Spelling", "Statement", "write"]
 
@@ -58,7 +58,9 @@ def _delete(outbox: Outbox, rows: Sequence[Row], spelling: Spelling) -> Statemen
 
 def _messages(prefix: str, contents: Sequence[str], spelling: Spelling) -> Statement:
     marks = _marks(len(contents) * 2, spelling)
-    calls = [f"pg_logical_emit_message(true, {next(marks)}::text, {next(marks)}::text)" for _ in contents]
+    call = "pg_logical_emit_message(true, {}::text, {}::text)"
+    # Each with a name of its own: psycopg's namedtuple_row refuses a result that has one twice, after the writing.
+    calls = [f"{call.format(next(marks), next(marks))} AS m{place}" for place, _ in enumerate(contents)]
     return Statement(f"SELECT {', '.join(calls)}", tuple(text for content in contents for text in (prefix, content)))
 
 

@@ -80,12 +80,12 @@ class Session:
         self._pulse = Pulse(stream, intake, self._ceiling, timing, now=now)
         self._watch = Watch(check, intake, stats=stats, pause_seconds=timing.check, now=now)
         self._progress = Progress(intake, dispatch, sink, ceiling=self._ceiling, stats=stats, timing=timing, now=now)
-        self._stages = Stages(intake, dispatch.publisher.offer, stats.counters)
-        self._build_ways()
+        self._build_ways(stats)
 
-    def _build_ways(self) -> None:
-        """Other than a turn: to read with care, to read no more, to leave."""
+    def _build_ways(self, stats: Stats) -> None:
+        """Other than a turn: to read with a watch, to read with care, to read no more, to leave."""
         stream, intake, dispatch, pulse, clock = self._stream, self._intake, self._dispatch, self._pulse, self._clock
+        self._stages = Stages(intake, dispatch.publisher.offer, stats.counters)
         self._drain = Drain(
             intake,
             dispatch,

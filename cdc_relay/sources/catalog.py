@@ -91,9 +91,11 @@ class Facts:
     @property
     def room_bytes(self) -> tuple[int, int] | None:
         """What may still be written before the slot may be lost, and of how much; None: there is no limit."""
-        if self.slot is None or self.slot.safe_bytes is None or self.keep_bytes is None:
+        if self.slot is None or not self.keep_bytes:
             return None
-        return max(0, self.slot.safe_bytes), self.keep_bytes
+        if self.slot.wal_status == "lost":
+            return 0, self.keep_bytes
+        return None if self.slot.safe_bytes is None else (max(0, self.slot.safe_bytes), self.keep_bytes)
 
 
 OLDEST_VERSION = 150000

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from tests.dashboard.panel import Panel, Query, Row
-from tests.dashboard.queries import BY_TOPIC, OURS, RATE, largest, rate_by
+from tests.dashboard.queries import BY_TOPIC, OURS, RATE, increase_by, largest, rate_by, recorded
 
 __all__ = ["FLOW"]
 
 _STAGE = f"sum by (service, stage) (rate(outbox_stage_seconds_%s{{{OURS}}}{RATE}))"
-_GIVEN_UP = rate_by("outbox_failed_permanent_total")
+_GIVEN_UP = recorded("outbox_failed_permanent:increase15m")
+_PUBLISHED = recorded("outbox_published:increase15m")
 
 FLOW = Row(
     "Flow",
@@ -32,21 +33,20 @@ FLOW = Row(
             runbook="records-are-parked",
         ),
         Panel(
-            "Given up per second, by topic",
+            "Given up in 15 minutes, by topic",
             "Each is a dead record in the lot. (none): it could not be routed.",
             (
                 Query(
-                    f"topk(20, {rate_by('outbox_failed_permanent_total', 'service, topic', BY_TOPIC)})",
+                    f"topk(20, {increase_by('outbox_failed_permanent_total', 'service, topic', BY_TOPIC)})",
                     "{{service}} {{topic}}",
                 ),
             ),
-            unit="ops",
             runbook="records-are-parked",
         ),
         Panel(
             "Share of records that are given up",
-            "Above 1 % in 15 minutes is an alert. Not shown while nothing moves.",
-            (Query(f"{_GIVEN_UP} / ({_GIVEN_UP} + {rate_by('outbox_published_total')})"),),
+            "In 15 minutes, as rules.yml records it; above 1 % is an alert. Not shown while nothing moves.",
+            (Query(f"{_GIVEN_UP} / ({_GIVEN_UP} + {_PUBLISHED})"),),
             unit="percentunit",
             limits=(0.01,),
             runbook="records-are-parked",

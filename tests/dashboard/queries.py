@@ -9,10 +9,12 @@ __all__ = [
     "OURS",
     "RATE",
     "STATES",
+    "increase_by",
     "largest",
     "of_process",
     "quantile",
     "rate_by",
+    "recorded",
     "state_numbers",
 ]
 
@@ -26,6 +28,18 @@ RATE = "[$__rate_interval]"
 
 def rate_by(metric: str, labels: str = "service", matchers: str = OURS) -> str:
     return f"sum by ({labels}) (rate({metric}{{{matchers}}}{RATE}))"
+
+
+def increase_by(metric: str, labels: str, matchers: str) -> str:
+    """In 15 minutes, with what a series began with: neither rate() nor increase() sees that. As in rules.yml."""
+    series = f"{metric}{{{matchers}}}"
+    young = f"{series} unless last_over_time({series}[5m] offset 15m)"
+    return f"sum by ({labels}) (({young}) or increase({series}[15m]))"
+
+
+def recorded(name: str) -> str:
+    """A series that rules.yml records."""
+    return f"service:{name}{{{OURS}}}"
 
 
 def largest(metric: str, labels: str = "service", matchers: str = OURS) -> str:

@@ -44,8 +44,19 @@ class Container:
 
     def run(self, *words: str, **more: str) -> str:
         """Its command, or another one: what it said, once it has ended well."""
-        answer: subprocess.CompletedProcess[str] = subprocess.run(
-            self._line(list(words)) if words else self.command,
+        answer = self._execute(self._line(list(words)) if words else self.command, more)
+        assert answer.returncode == 0, answer.stdout + answer.stderr
+        return answer.stdout
+
+    def check_health(self, **more: str) -> int:
+        """The exit code of its health check, which the engine runs beside the entry point."""
+        how, *words = self._service["healthcheck"]["test"]
+        assert how == "CMD"
+        return self._execute([self._here(word) for word in words], more).returncode
+
+    def _execute(self, words: list[str], more: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            words,
             env=self.environment(**more),
             cwd="/",
             capture_output=True,
@@ -54,8 +65,6 @@ class Container:
             timeout=60,
             **runs_as(self.user),
         )
-        assert answer.returncode == 0, answer.stdout + answer.stderr
-        return answer.stdout
 
     def _line(self, given: list[str]) -> list[str]:
         words = [at(self.root, word) for word in given]
@@ -64,7 +73,8 @@ class Container:
     def _mounts(self) -> Iterator[tuple[str, Path]]:
         for entry in self._service.get("volumes", []):
             source, inside, *_ = entry.split(":")
-            yield inside, ROOT / source
+            if source.startswith("."):  # else it is a volume of the engine's
+                yield inside, ROOT / source
 
     def _secrets(self) -> Iterator[tuple[str, Path]]:
         for entry in self._service.get("secrets", []):

@@ -40,6 +40,10 @@ class Stack:
         """`docker compose exec NAME cdc-relay …`."""
         return self._container(name).run(*words)
 
+    def check_health(self, name: str) -> int:
+        container = self._container(name)
+        return container.check_health(**({} if container.image else self._psql))
+
     def start(self, name: str) -> Process:
         container = self._container(name)
         more = {} if container.image else self._psql
@@ -72,6 +76,7 @@ class Stack:
             "postgres:5432": f"127.0.0.1:{self.server.port}",
             "kafka:9092": self.broker.bootstrap,
             f"0.0.0.0:{PORT}": f"127.0.0.1:{self.port}",
+            f"127.0.0.1:{PORT}": f"127.0.0.1:{self.port}",
         }
         is_ours = compose()["services"][name]["image"] == "cdc-relay"
         return Container(name, self._directory, addresses=addresses, image=self._image if is_ours else None)

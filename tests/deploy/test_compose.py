@@ -21,6 +21,24 @@ def test_docker_compose_takes_it() -> None:
     assert (answer.returncode, answer.stderr) == (0, "")
 
 
+def test_an_image_is_built_by_one_service() -> None:
+    """Compose builds at once what has `build`: of two with one tag, one fails with `already exists`."""
+    built = [service["image"] for service in SERVICES.values() if "build" in service]
+    assert built == ["cdc-relay"]
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_whoever_needs_the_image_waits_for_its_builder_and_asks_no_registry(name: str) -> None:
+    assert [each for each in [name, *waited_for(name)] if "build" in SERVICES[each]] == ["setup"]
+    assert SERVICES[name]["pull_policy"] == "never"
+
+
+def waited_for(name: str) -> set[str]:
+    """All of them, however far away."""
+    direct = set(SERVICES[name].get("depends_on", {}))
+    return direct.union(*(waited_for(each) for each in direct))
+
+
 def host_paths() -> list[str]:
     mounts = [mount.split(":")[0] for service in SERVICES.values() for mount in service.get("volumes", [])]
     secrets = [secret["file"] for secret in compose()["secrets"].values()]

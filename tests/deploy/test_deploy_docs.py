@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import re
 import shlex
+import shutil
+import stat
 import subprocess
+from pathlib import Path
 
 import click
 import pytest
 import yaml
 
+from cdc_relay import __version__
 from cdc_relay.cli import cli
-from tests.deploy.files import COMPOSE, ROOT, compose
+from tests.deploy.files import COMPOSE, KUBERNETES, ROOT, compose
 
 DOCUMENT = (ROOT / "docs" / "deploy.md").read_text()
 LINES = [
@@ -54,6 +58,30 @@ def test_the_rules_become_an_object_of_the_operator() -> None:
     )
     rules = yaml.safe_load((ROOT / "deploy" / "prometheus" / "rules.yml").read_text())
     assert yaml.safe_load(made.stdout)["spec"] == rules
+
+
+def test_the_image_is_built_with_every_tag_that_is_asked_for() -> None:
+    [line] = [line for line in LINES if line.startswith("docker build")]
+    built = set(re.findall(r"(?:-t|--tag) (\S+)", line))
+    files = [yaml.safe_load(path.read_text()) for path in KUBERNETES.rglob("kustomization.yaml")]
+    asked = {f"{image['name']}:{image['newTag']}" for file in files for image in file.get("images", [])}
+    assert asked == {f"cdc-relay:{__version__}"}
+    assert built == {"cdc-relay", *asked}
+
+
+def test_after_a_clone_that_nobody_else_may_read_containers_can_read_their_mounts(tmp_path: Path) -> None:
+    for folder in ("deploy", "sql"):
+        shutil.copytree(ROOT / folder, tmp_path / folder)
+    subprocess.run(["chmod", "-R", "go=", tmp_path], check=True)
+    [line] = [line for line in LINES if line.startswith("chmod")]
+    subprocess.run(line, shell=True, check=True, cwd=tmp_path)
+    assert [path for path in mounted() if not (tmp_path / path).stat().st_mode & stat.S_IROTH] == []
+
+
+def mounted() -> list[str]:
+    """Files and folders of the repository, secrets too: each is mounted as it is."""
+    mounts = [mount.split(":")[0] for service in compose()["services"].values() for mount in service.get("volumes", [])]
+    return [path for path in mounts if path.startswith("./")] + [each["file"] for each in compose()["secrets"].values()]
 
 
 @pytest.mark.parametrize("target", ["lock"])

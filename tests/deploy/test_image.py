@@ -148,6 +148,12 @@ def test_every_probe_of_the_manifests_is_answered_by_the_relay(stack: Stack, rel
 
 
 @pytest.mark.real_kafka
+@pytest.mark.parametrize("name", ["postgres", "relay"])
+def test_a_health_check_passes_while_its_service_is_up(stack: Stack, relay: Process, name: str) -> None:
+    assert stack.check_health(name) == 0
+
+
+@pytest.mark.real_kafka
 def test_the_relay_needs_less_memory_than_it_requests(relay: Process) -> None:
     [container] = manifest("Deployment")["spec"]["template"]["spec"]["containers"]
     requested = re.fullmatch(r"(\d+)Mi", container["resources"]["requests"]["memory"])
@@ -160,3 +166,18 @@ def test_the_relay_needs_less_memory_than_it_requests(relay: Process) -> None:
 def test_the_stop_signal_of_the_image_drains_the_relay(stack: Stack, relay: Process, image: Image) -> None:
     number = signal.Signals[image.settings["STOPSIGNAL"]]
     assert end(relay, with_signal=number, timeout=60) == 0, tail(stack.log("relay"))
+
+
+# --- the last ones: they take relay and server away
+
+
+@pytest.mark.real_kafka
+def test_the_health_check_of_the_relay_fails_when_it_is_gone(stack: Stack, relay: Process) -> None:
+    end(relay, with_signal=signal.SIGTERM, timeout=60)
+    assert stack.check_health("relay") != 0
+
+
+@pytest.mark.real_kafka
+def test_the_health_check_of_postgres_fails_when_it_is_gone(stack: Stack) -> None:
+    stack.server.stop()
+    assert stack.check_health("postgres") != 0

@@ -160,6 +160,11 @@ def test_a_rollout_never_leaves_the_slot_without_a_reader_or_a_standby() -> None
     assert spec["strategy"]["rollingUpdate"] == {"maxSurge": 1, "maxUnavailable": 0}
 
 
+def test_a_drain_of_nodes_does_not_wait_for_postgres() -> None:
+    """While it is away both pods are unready: by the default none of them may be evicted then."""
+    assert manifest("PodDisruptionBudget")["spec"]["unhealthyPodEvictionPolicy"] == "AlwaysAllow"
+
+
 def test_traffic_goes_to_the_servers_of_the_file_and_to_names_only() -> None:
     config = yaml.safe_load((KUBERNETES / "config" / "relay.yaml").read_text())
     postgres = config["source"]["dsn"].partition("//")[2].partition("/")[0]

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
+from prometheus_client import ProcessCollector
 
 from cdc_relay.errors import ConfigError, RefusedError
 from tests.deploy.files import UNIT, unit
+from tests.deploy.tools import require
 
 EXPOSURE = "13"  # of 100; 12 when it was written
 
@@ -23,9 +24,7 @@ def installed(tmp_path: Path) -> Path:
 
 
 def analyze(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    program = shutil.which("systemd-analyze")
-    if program is None:
-        pytest.skip("no systemd on this machine")
+    program = require("systemd-analyze", "systemd")
     return subprocess.run([program, *arguments], capture_output=True, text=True, check=False, timeout=60)
 
 
@@ -37,6 +36,13 @@ def test_systemd_takes_it(installed: Path) -> None:
 def test_the_service_can_do_little(installed: Path) -> None:
     answer = analyze("security", "--offline=true", f"--threshold={EXPOSURE}", installed)
     assert answer.returncode == 0, answer.stdout
+
+
+def test_the_service_sees_what_the_metrics_of_the_process_are_made_of(tmp_path: Path) -> None:
+    """All of them are missing where /proc has no `stat`, which is what ProcSubset=pid does."""
+    (tmp_path / "self").symlink_to("/proc/self")
+    assert list(ProcessCollector(proc=str(tmp_path), registry=None).collect()) == []
+    assert unit()["Service"].get("ProcSubset", ["all"]) == ["all"]
 
 
 def test_it_is_not_started_again_where_an_operator_has_to_act() -> None:

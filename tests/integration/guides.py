@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -19,7 +20,7 @@ from tests.fixtures.pipeline import MakeRelay
 from tests.fixtures.relay_process import RelayProcess
 from tests.fixtures.scratch import free_port
 
-__all__ = ["Block", "Walk", "blocks", "text_of"]
+__all__ = ["Block", "Walk", "blocks"]
 
 DOCS = Path(__file__).parents[2] / "docs"
 ASSIGNMENT = re.compile(r"[A-Z]+=\S*")
@@ -31,7 +32,7 @@ class Block(NamedTuple):
     text: str
 
 
-def text_of(guide: str) -> str:
+def _text_of(guide: str) -> str:
     return (DOCS / guide).read_text()
 
 
@@ -40,7 +41,7 @@ def blocks(guide: str, *sections: str) -> list[Block]:
     found: list[Block] = []
     heading = ""
     pattern = r"^#+ ([^\n]+)$|^ *```(\w+)\n(.*?)^ *```$"
-    for match in re.finditer(pattern, text_of(guide), re.MULTILINE | re.DOTALL):
+    for match in re.finditer(pattern, _text_of(guide), re.MULTILINE | re.DOTALL):
         heading = match[1] or heading
         if match[2] and (not sections or heading in sections):
             found.append(Block(heading, match[2], textwrap.dedent(match[3])))
@@ -57,6 +58,7 @@ class Walk:
         self.database = database
         self.slot = f"{database.name}_slot"
         self.relay: RelayProcess | None = None
+        self._role = role
         self._make_relay = make_relay
         self._file = directory / "relay.yaml"
         self._names = {"localhost:5432/orders": place, "localhost:9092": kafka.bootstrap}
@@ -95,7 +97,12 @@ class Walk:
         elif command[0] != "curl":  # Kafka Connect's; the slot's own functions stand for a connector
             self._run(command, given)
 
-    def _run(self, command: list[str], given: dict[str, str]) -> None:
+    def worries(self) -> set[str]:
+        """What check, as the relay's role, does not find right."""
+        said = self._run(["cdc-relay", "check", "-c", "relay.yaml", "--json"], {"PGUSER": self._role})
+        return {found["name"] for found in json.loads(said)["findings"] if found["level"] != "ok"}
+
+    def _run(self, command: list[str], given: dict[str, str]) -> str:
         assert command[0] == "cdc-relay"
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("PG")}
         program = [sys.executable, "-m", "cdc_relay", *command[1:]]
@@ -109,3 +116,4 @@ class Walk:
             timeout=120,
         )
         assert answer.returncode == 0, answer.stdout + answer.stderr
+        return answer.stdout

@@ -10,8 +10,9 @@ import psycopg
 import pytest
 from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
+from psycopg.rows import namedtuple_row
 
-from cdc_relay.outbox import Event, Outbox, TransactionError, UnknownConnectionError, emit, emit_async
+from cdc_relay.outbox import Event, Outbox, TransactionError, UnknownConnectionError, emit, emit_async, emit_many
 from tests.fixtures.database import Database
 from tests.integration.producer_rig import (
     LIBRARIES,
@@ -177,6 +178,13 @@ def test_django_sees_the_statement_as_one_of_its_own(outbox: Database) -> None:
         with CaptureQueriesContext(connection) as queries:
             emit(connection, one())
     assert len(queries) == 1
+
+
+def test_rows_as_named_tuples_are_no_trouble_for_messages(database: Database) -> None:
+    """psycopg makes a field of every column of a result, also of one that nobody fetches."""
+    with psycopg.connect(database.dsn(), row_factory=namedtuple_row) as conn:
+        events = [one(), one()]
+        assert emit_many(conn, events, outbox=Outbox(message_prefix="p")) == [each.id for each in events]
 
 
 def test_a_cursor_of_django_is_taken_as_well(outbox: Database) -> None:

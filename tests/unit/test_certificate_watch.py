@@ -33,7 +33,7 @@ def stop() -> Iterator[Stop]:
 
 def wait_for_certificates(stats: Stats, count: int = 1) -> None:
     deadline = time.monotonic() + DEADLINE_SECONDS
-    while len(stats.certificates) < count:
+    while len(stats.upkeep.certificates) < count:
         assert time.monotonic() < deadline
         time.sleep(0.01)
 
@@ -44,7 +44,7 @@ def test_the_first_to_expire_of_each_place_is_kept(monkeypatch: pytest.MonkeyPat
     stats = Stats()
     CertificateWatch(CONFIG, stats=stats, stop=stop).begin()
     wait_for_certificates(stats, 2)
-    years = {place: datetime.fromtimestamp(expiry, UTC).year for place, expiry in stats.certificates.items()}
+    years = {place: datetime.fromtimestamp(expiry, UTC).year for place, expiry in stats.upkeep.certificates.items()}
     assert years == {"a": 2028, "b": 2029}
 
 
@@ -61,3 +61,15 @@ def test_a_look_that_fails_is_followed_by_another(monkeypatch: pytest.MonkeyPatc
     stats = Stats()
     CertificateWatch(CONFIG, stats=stats, stop=stop, pause_seconds=0.01).begin()
     wait_for_certificates(stats)
+
+
+def test_a_server_that_is_away_keeps_what_was_seen_of_it(monkeypatch: pytest.MonkeyPatch, stop: Stop) -> None:
+    looks = iter([[seen("a", 2030), seen("b", 2031)]])
+    monkeypatch.setattr(
+        certificates, "see_certificates", lambda config: next(looks, [seen("a", 2029), seen("c", 2029)])
+    )
+    stats = Stats()
+    CertificateWatch(CONFIG, stats=stats, stop=stop, pause_seconds=0.01).begin()
+    wait_for_certificates(stats, 3)
+    years = {place: datetime.fromtimestamp(expiry, UTC).year for place, expiry in stats.upkeep.certificates.items()}
+    assert years == {"a": 2029, "b": 2031, "c": 2029}

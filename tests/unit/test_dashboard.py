@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 from itertools import combinations
 from pathlib import Path
+from typing import Any
+
+import yaml
 
 from cdc_relay.stats import State
 from tests.dashboard.grafana import ROWS, dashboard_text
@@ -16,6 +19,9 @@ WRITTEN = (ROOT / "deploy" / "grafana" / "dashboard.json").read_text()
 OPERATIONS = (ROOT / "docs" / "operations.md").read_text()
 PANELS = [panel for row in ROWS for panel in row.panels]
 QUERIES = [query.expr for panel in PANELS for query in panel.queries]
+GROUPS: list[dict[str, Any]] = yaml.safe_load((ROOT / "deploy" / "prometheus" / "rules.yml").read_text())["groups"]
+RULES = [rule for group in GROUPS for rule in group["rules"]]
+RECORDED = frozenset(rule["record"] for rule in RULES if "record" in rule)
 
 
 def test_the_dashboard_is_the_generated_one() -> None:
@@ -23,7 +29,12 @@ def test_the_dashboard_is_the_generated_one() -> None:
 
 
 def test_every_query_is_about_metrics_and_labels_that_are_exposed() -> None:
-    assert {expr: found for expr in QUERIES if (found := complaints(expr))} == {}
+    assert {expr: found for expr in QUERIES if (found := complaints(expr, RECORDED))} == {}
+
+
+def test_what_is_recorded_is_used_by_an_alert_or_a_panel() -> None:
+    used = [*QUERIES, *(rule["expr"] for rule in RULES if "alert" in rule)]
+    assert [name for name in sorted(RECORDED) if not any(name in expr for expr in used)] == []
 
 
 def test_every_query_shows_the_chosen_services_alone() -> None:

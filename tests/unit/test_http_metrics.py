@@ -51,13 +51,14 @@ def filled_stats() -> Stats:
     stats.closed_topics = (Closure("orders", FAILURE, 980.0), Closure("bills", FAILURE, 900.0))
     counts = {Status.RETRYING: 2, Status.BEHIND: 4, Status.DEAD: 1}
     stats.lot = Survey(counts=counts, oldest_seconds=70.5, live_bytes=640)
-    stats.certificates = {"sink.kafka ssl.ca.location": 1_900_000_000.0}
+    stats.upkeep.certificates = {"sink.kafka ssl.ca.location": 1_900_000_000.0}
     stats.sink_statistics = KAFKA
-    stats.retention_removed, stats.retention_made, stats.retention_ran_at = (
+    stats.upkeep.removed, stats.upkeep.made, stats.upkeep.ran_at = (
         {"public.outbox": 70},
         {"public.outbox": 3},
         5.0,
     )
+    stats.upkeep.tried_at = 5.0
     fill_counters(stats)
     return stats
 
@@ -98,6 +99,7 @@ def test_every_number_of_stats_is_exposed_under_its_name() -> None:
         "outbox_backlog_gauge": 5 + 2 + 4,
         "outbox_kafka_queue_records": 1,
         "outbox_kafka_queue_bytes": 2,
+        "outbox_retention_failing": 0,
         "outbox_retention_last_run_timestamp_seconds": 5,
     }
 
@@ -117,6 +119,13 @@ def test_what_retention_did_is_counted_by_table() -> None:
     samples = read_samples(filled_stats())
     assert samples["outbox_retention_removed_rows_total", "public.outbox"] == 70
     assert samples["outbox_retention_partitions_total", "made", "public.outbox"] == 3
+
+
+def test_retention_fails_while_its_last_pass_left_something_undone() -> None:
+    stats = Stats()
+    assert ("outbox_retention_failing",) not in read_samples(stats)
+    stats.upkeep.tried_at, stats.upkeep.error = 5.0, "public.outbox: no right"
+    assert read_samples(stats)[("outbox_retention_failing",)] == 1
 
 
 def test_latency_is_a_histogram() -> None:

@@ -42,14 +42,20 @@ def test_queue_and_brokers_are_shown() -> None:
     assert read(DOCUMENT) == {
         ("outbox_kafka_queue_records",): 12,
         ("outbox_kafka_queue_bytes",): 3_400,
-        ("outbox_kafka_broker_up", "127.0.0.1:9092"): 1,
-        ("outbox_kafka_broker_requests_in_flight", "127.0.0.1:9092"): 5,
-        ("outbox_kafka_broker_rtt_seconds", "127.0.0.1:9092"): 0.0015,
-        ("outbox_kafka_broker_up", "127.0.0.1:9093"): 0,
-        ("outbox_kafka_broker_requests_in_flight", "127.0.0.1:9093"): 5,
+        ("outbox_kafka_broker_up", "127.0.0.1:9092/1"): 1,
+        ("outbox_kafka_broker_requests_in_flight", "127.0.0.1:9092/1"): 5,
+        ("outbox_kafka_broker_rtt_seconds", "127.0.0.1:9092/1"): 0.0015,
+        ("outbox_kafka_broker_up", "127.0.0.1:9093/2"): 0,
+        ("outbox_kafka_broker_requests_in_flight", "127.0.0.1:9093/2"): 5,
     }
 
 
-@pytest.mark.parametrize("text", ["", "{}", "no JSON"])
+@pytest.mark.parametrize("text", ["", "{}", "no JSON", "[1]", "7"])
 def test_before_the_first_statistics_nothing_is_shown(text: str) -> None:
     assert list(read_kafka(text)) == []
+
+
+def test_two_brokers_that_had_one_address_in_turn_are_told_apart() -> None:
+    brokers = {name: {**BROKER, "nodeid": number} for number, name in enumerate(("old", "new"), start=1)}
+    up = [key for key in read({"msg_cnt": 0, "brokers": brokers}) if key[0] == "outbox_kafka_broker_up"]
+    assert [key[1] for key in up] == ["127.0.0.1:9092/1", "127.0.0.1:9092/2"]

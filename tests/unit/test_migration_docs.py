@@ -91,6 +91,28 @@ def fenced(text: str, language: str) -> list[str]:
     ]
 
 
+# --- rights and retention
+
+
+@pytest.mark.parametrize("guide", ["migrating-from-debezium", "migrating-from-polling"])
+def test_wherever_the_relay_is_started_its_role_was_given_its_rights(guide: str) -> None:
+    run_rights = fenced((DOCS / "privileges.md").read_text().partition("## run")[2], "sql")[0]
+    grants = re.findall(r"^GRANT .+ cdc_relay.* TO relay;$", run_rights, re.MULTILINE)
+    assert len(grants) == 3
+    starts = [block for block in fenced(GUIDES[guide], "sh") if "PGUSER=relay cdc-relay run " in block]
+    given = [block for block in fenced(GUIDES[guide], "sql") if all(grant in block for grant in grants)]
+    assert len(starts) == len(given) >= 1
+
+
+@pytest.mark.parametrize(
+    ("guide", "title"),
+    [("migrating-from-debezium", "## 4. Afterwards"), ("migrating-from-polling", "## What to delete")],
+)
+def test_old_rows_are_left_to_retention(guide: str, title: str) -> None:
+    told = GUIDES[guide].partition(title)[2].partition("\n## ")[0]
+    assert "retention: 7d" in told and "(retention.md)" in told
+
+
 # --- Debezium
 
 

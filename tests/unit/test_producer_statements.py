@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -14,6 +16,7 @@ import sqlalchemy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import cdc_relay.outbox as sdk
 from cdc_relay.config import names as relay_names
 from cdc_relay.config.outbox import ColumnsConfig
 from cdc_relay.outbox import Event, Outbox, OutboxError, UnknownConnectionError, emit, emit_async
@@ -43,6 +46,16 @@ def test_of_this_project_it_imports_itself_alone() -> None:
     )
     answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
     assert all(name.startswith("cdc_relay.outbox") for name in answer.stdout.split())
+
+
+def test_a_copy_under_another_name_works_without_the_project(tmp_path: Path) -> None:
+    shutil.copytree(Path(sdk.__file__).parent, tmp_path / "service" / "events")
+    program = (
+        f"import sys; sys.path.insert(0, {str(tmp_path)!r}); from service.events import Event, Outbox, emit;"
+        " print(*(name for name in sys.modules if name.startswith('cdc_relay')))"
+    )
+    run = [sys.executable, "-I", "-c", program]
+    assert subprocess.run(run, capture_output=True, text=True, check=True, timeout=60).stdout.strip() == ""
 
 
 # --- names

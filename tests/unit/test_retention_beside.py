@@ -77,10 +77,10 @@ def test_what_was_done_is_said_and_counted_by_table(monkeypatch: pytest.MonkeyPa
         ("retention", LOT, 1),
         ("retention", "public.outbox", 2),
     ]
-    assert stats.retention_removed == {"public.outbox": 5, LOT: 1}
-    assert (stats.retention_made, stats.retention_dropped) == ({"public.outbox": 2}, {"public.outbox": 1})
-    assert stats.retention_ran_at is not None
-    assert stats.retention_error == ""
+    assert stats.upkeep.removed == {"public.outbox": 5, LOT: 1}
+    assert (stats.upkeep.made, stats.upkeep.dropped) == ({"public.outbox": 2}, {"public.outbox": 1})
+    assert stats.upkeep.ran_at is not None
+    assert stats.upkeep.error == ""
 
 
 def test_counts_are_replaced_never_changed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,17 +88,17 @@ def test_counts_are_replaced_never_changed(monkeypatch: pytest.MonkeyPatch) -> N
     stats, sweep = Stats(), FakeSweep([[]], Stop())
     monkeypatch.setattr(beside, "Sweep", sweep)
     RetentionBeside(CONFIG, stats=stats, stop=Stop())
-    seen = stats.retention_removed
+    seen = stats.upkeep.removed
     sweep.on_removed(LOT, 1)
-    assert (seen, stats.retention_removed) == ({LOT: 0}, {LOT: 1})
+    assert (seen, stats.upkeep.removed) == ({LOT: 0}, {LOT: 1})
 
 
 def test_every_count_begins_at_zero() -> None:
     stats = Stats()
     by_month = CONFIG.model_copy(update={"retention": CONFIG.retention.model_copy(update={"partitions": True})})
     RetentionBeside(by_month, stats=stats, stop=Stop())
-    assert stats.retention_removed == {LOT: 0, "public.outbox": 0}
-    assert (stats.retention_made, stats.retention_dropped) == ({"public.outbox": 0}, {"public.outbox": 0})
+    assert stats.upkeep.removed == {LOT: 0, "public.outbox": 0}
+    assert (stats.upkeep.made, stats.upkeep.dropped) == ({"public.outbox": 0}, {"public.outbox": 0})
 
 
 def test_trouble_is_said_once_until_it_is_another(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -108,7 +108,7 @@ def test_trouble_is_said_once_until_it_is_another(monkeypatch: pytest.MonkeyPatc
         ("warning", "retention_trouble", reason) for reason in ("no right", "locked", "no right")
     ]
     assert logs[0]["remedy"] == "GRANT"
-    assert stats.retention_error == "t: no right"
+    assert stats.upkeep.error == "t: no right"
 
 
 def test_what_is_left_alone_is_said_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,7 +121,7 @@ def test_what_is_left_alone_is_said_once(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_a_pass_that_breaks_is_said_and_the_next_one_comes(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
     stats, logs = run(monkeypatch, [error, [Swept("t", removed=1)]])
     assert [each["event"] for each in logs] == ["retention_trouble", "retention"]
-    assert stats.retention_error == ""
+    assert stats.upkeep.error == ""
 
 
 def test_an_outage_that_comes_again_is_said_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -132,7 +132,7 @@ def test_an_outage_that_comes_again_is_said_again(monkeypatch: pytest.MonkeyPatc
 
 def test_a_pass_that_had_nothing_to_do_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     stats, _ = run(monkeypatch, [[]])
-    assert (stats.retention_ran_at, stats.retention_tried_at) == (None, None)
+    assert (stats.upkeep.ran_at, stats.upkeep.tried_at) == (None, None)
 
 
 @pytest.mark.parametrize("results", [[Swept("t", trouble="no right")], AwayError("gone")])
@@ -140,7 +140,7 @@ def test_a_pass_with_trouble_was_tried_and_not_done(
     monkeypatch: pytest.MonkeyPatch, results: list[Swept] | Exception
 ) -> None:
     stats, _ = run(monkeypatch, [results])
-    assert (stats.retention_ran_at, stats.retention_tried_at is not None) == (None, True)
+    assert (stats.upkeep.ran_at, stats.upkeep.tried_at is not None) == (None, True)
 
 
 def test_a_pass_that_was_cut_short_is_not_done_and_ends_no_trouble(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -150,13 +150,18 @@ def test_a_pass_that_was_cut_short_is_not_done_and_ends_no_trouble(monkeypatch: 
     retention = RetentionBeside(CONFIG, stats=stats, stop=Stop())
     retention._pass()
     tell = retention._tell
-    monkeypatch.setattr(retention, "_tell", lambda swept: lose_the_slot(stats, sweep))
+
+    def tell_and_lose(swept: Swept) -> None:
+        tell(swept)
+        lose_the_slot(stats, sweep)
+
+    monkeypatch.setattr(retention, "_tell", tell_and_lose)
     retention._pass()
-    assert (stats.retention_error, stats.retention_ran_at) == ("t: no right", None)
+    assert (stats.upkeep.error, stats.upkeep.ran_at) == ("t: no right", None)
     monkeypatch.setattr(retention, "_tell", tell)
     stats.state = State.STREAMING
     retention._pass()
-    assert (stats.retention_error, stats.retention_ran_at == stats.retention_tried_at) == ("", True)
+    assert (stats.upkeep.error, stats.upkeep.ran_at == stats.upkeep.tried_at) == ("", True)
 
 
 def lose_the_slot(stats: Stats, sweep: FakeSweep) -> None:

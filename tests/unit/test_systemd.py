@@ -112,8 +112,29 @@ def test_an_abstract_socket_works_too(stats: Stats, stop: Stop, tmp_path: Path) 
         manager.close()
 
 
-def test_nobody_who_listens_is_no_reason_to_fail(stats: Stats, stop: Stop, tmp_path: Path) -> None:
-    Systemd({"NOTIFY_SOCKET": str(tmp_path / "nobody")}, stats=stats, stop=stop).tell(time.monotonic())
+def test_what_nobody_heard_is_said_again(stats: Stats, stop: Stop, tmp_path: Path) -> None:
+    systemd = Systemd({"NOTIFY_SOCKET": str(tmp_path / "late")}, stats=stats, stop=stop)
+    stats.enter(State.STREAMING)
+    systemd.tell(time.monotonic())  # nobody listens yet, and that is no reason to fail
+    manager = Manager(str(tmp_path / "late"))
+    try:
+        heard = tell(systemd, manager)
+        assert ("READY=1" in heard, "STATUS=streaming" in heard) == (True, True)
+        assert "READY=1" not in tell(systemd, manager)
+    finally:
+        manager.close()
+
+
+def test_a_reason_that_is_no_text_does_not_silence_the_watchdog(
+    systemd: Systemd, manager: Manager, stats: Stats
+) -> None:
+    stats.enter(State.WAITING, "no such file: /etc/\udcff")
+    assert "WATCHDOG=1" in tell(systemd, manager)
+
+
+def test_a_secret_is_not_in_the_status(systemd: Systemd, manager: Manager, stats: Stats) -> None:
+    stats.enter(State.WAITING, "cannot connect with password=hunter2hunter2")
+    assert "hunter2" not in "".join(tell(systemd, manager))
 
 
 def test_without_systemd_no_thread_is_made(stats: Stats, stop: Stop, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -82,10 +82,10 @@ class RetentionBeside:
         """A pass that was cut short has not shown that an earlier trouble is over."""
         now = time.time()
         if troubles or not self._is_cut_short:
-            self._stats.retention_error = "; ".join(troubles)
+            self._stats.upkeep.error = "; ".join(troubles)
         if not troubles and not self._is_cut_short:
-            self._stats.retention_ran_at = now
-        self._stats.retention_tried_at = now
+            self._stats.upkeep.ran_at = now
+        self._stats.upkeep.tried_at = now
 
     def _pause(self, seconds: float) -> bool:
         """True: go no further, because the relay stops or does not read the slot any more."""
@@ -119,17 +119,17 @@ class RetentionBeside:
         tables = kept_tables(config)
         lot = [LOT] if config.retention.lot_seconds else []
         by_month = [table.label for table in tables if table.by_month]
-        self._stats.retention_removed = dict.fromkeys([*lot, *(table.label for table in tables)], 0)
-        self._stats.retention_made = dict.fromkeys(by_month, 0)
-        self._stats.retention_dropped = dict.fromkeys(by_month, 0)
+        self._stats.upkeep.removed = dict.fromkeys([*lot, *(table.label for table in tables)], 0)
+        self._stats.upkeep.made = dict.fromkeys(by_month, 0)
+        self._stats.upkeep.dropped = dict.fromkeys(by_month, 0)
 
     def _count_removed(self, label: str, count: int) -> None:
-        self._stats.retention_removed = _plus(self._stats.retention_removed, label, count)
+        self._stats.upkeep.removed = _plus(self._stats.upkeep.removed, label, count)
 
     def _count_partitions(self, swept: Swept) -> None:
         stats = self._stats
-        stats.retention_made = _plus(stats.retention_made, swept.label, len(swept.made))
-        stats.retention_dropped = _plus(stats.retention_dropped, swept.label, len(swept.dropped))
+        stats.upkeep.made = _plus(stats.upkeep.made, swept.label, len(swept.made))
+        stats.upkeep.dropped = _plus(stats.upkeep.dropped, swept.label, len(swept.dropped))
 
 
 def _plus(counts: Mapping[str, int], label: str, count: int) -> Mapping[str, int]:
