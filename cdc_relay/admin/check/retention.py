@@ -76,11 +76,6 @@ def _check_tables(config: RelayConfig, line: Line) -> Iterator[Finding]:
             yield _judge_proof(table, evidence, wanted)
 
 
-def _pause(seconds: float) -> bool:
-    time.sleep(seconds)
-    return False
-
-
 def judge_table(table: KeptTable, state: TableState | None) -> Iterator[Finding]:
     obstacles = list(find_obstacles(table, state))
     for each in obstacles:
