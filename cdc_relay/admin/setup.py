@@ -70,10 +70,7 @@ def set_up(
         yield from _make(line, plan, wanted, parking_conninfo=parking_conninfo, with_slot=not backfill)
         if backfill:
             return
-        refuse(find_problems(_read(line, wanted), wanted))
-        yield from _begin_guard(line, wanted)
-        if hint := find_failover_hint(line, conninfo, wanted.slot):
-            yield Notice(Kind.HINT, hint)
+        yield from _verify(line, conninfo, wanted)
     yield from (Notice(Kind.WARNING, warning) for warning in find_warnings(conninfo, plan, wanted))
     yield Notice(Kind.HINT, _HINT)
 
@@ -92,6 +89,13 @@ def _make(
     yield _make_schema(line, SCHEMA_SCRIPTS if parking_conninfo is None else AT_SOURCE)
     if parking_conninfo is not None:
         yield _make_lot_elsewhere(parking_conninfo)
+
+
+def _verify(line: Line, conninfo: str, wanted: Wanted) -> Iterator[Notice]:
+    refuse(find_problems(_read(line, wanted), wanted))
+    yield from _begin_guard(line, wanted)
+    if hint := find_failover_hint(line, conninfo, wanted.slot):
+        yield Notice(Kind.HINT, hint)
 
 
 def _read(line: Line, wanted: Wanted) -> Facts:
