@@ -14,6 +14,7 @@ from cdc_relay.admin.notice import Kind, Notice
 from cdc_relay.admin.outbox_table import NewTables
 from cdc_relay.admin.refusals import explained
 from cdc_relay.admin.scripts import SLOT, render, render_publication, render_schema
+from cdc_relay.admin.setup_line import begin, run_step
 from cdc_relay.admin.setup_plan import SetupPlan, as_if_made, plan_setup
 from cdc_relay.admin.setup_tables import make_tables
 from cdc_relay.admin.setup_warnings import find_warnings
@@ -30,9 +31,6 @@ from cdc_relay.sources.schema import AT_LOT, AT_SOURCE, NEWEST, SCHEMA_SCRIPTS, 
 from cdc_relay.sources.unfinished_backfill import refuse_unfinished_backfill
 
 __all__ = ["Kind", "Notice", "set_up"]
-
-STATEMENT_LIMIT_SECONDS = 60  # a slot waits for open transactions, a publication for locks: say so instead of hanging
-_LOCK_KEY = 0x6364635F72656C61  # "cdc_rela": two setups at once, as from two starting pods, go one after the other
 
 _TABLE_NEEDS = "the role of source.dsn must own the tables (and the publication) and have CREATE on the database"
 _SLOT_NEEDS = "ALTER ROLE <the role of source.dsn> REPLICATION"
@@ -61,37 +59,43 @@ def set_up(
     `new_tables` the outbox tables that are missing come first.
     """
     with closing(Line.open(conninfo)) as line:
-        _begin(line)
+        begin(line)
         if not backfill:
-            with explained("read cdc_relay.replays", needs=_SCHEMA_NEEDS.format("source.dsn")):
-                refuse_unfinished_backfill(line, wanted.slot)
-        facts = _read(line, wanted)
+            _refuse_backfill(line, wanted)
         if new_tables is not None:
-            yield from make_tables(line, facts, wanted, new_tables)
-            facts = _read(line, wanted)
+            yield from make_tables(line, _read(line, wanted), wanted, new_tables)
+        facts = _read(line, wanted)
         plan = plan_setup(facts, wanted)
         refuse(find_problems(as_if_made(facts), wanted))
-        yield _make_publication(line, plan, wanted)
-        if not backfill:
-            yield _make_slot(line, plan, wanted)
-        yield _make_schema(line, SCHEMA_SCRIPTS if parking_conninfo is None else AT_SOURCE)
-        if parking_conninfo is not None:
-            yield _make_lot_elsewhere(parking_conninfo)
+        yield from _make(line, plan, wanted, parking_conninfo=parking_conninfo, with_slot=not backfill)
         if backfill:
             return
-        refuse(find_problems(_read(line, wanted), wanted))
-        yield from _begin_guard(line, wanted)
-        if hint := find_failover_hint(line, conninfo, wanted.slot):
-            yield Notice(Kind.HINT, hint)
-    for warning in find_warnings(conninfo, plan, wanted):
-        yield Notice(Kind.WARNING, warning)
+        yield from _verify(line, conninfo, wanted)
+    yield from (Notice(Kind.WARNING, warning) for warning in find_warnings(conninfo, plan, wanted))
     yield Notice(Kind.HINT, _HINT)
 
 
-def _begin(line: Line, setting: str = "source.dsn") -> None:
-    with explained("wait for another setup to finish", needs=f"the role of {setting} must be allowed to connect"):
-        line.query(f"SET statement_timeout = '{STATEMENT_LIMIT_SECONDS}s'")
-        _run(line, f"SELECT pg_advisory_lock({_LOCK_KEY})")
+def _refuse_backfill(line: Line, wanted: Wanted) -> None:
+    with explained("read cdc_relay.replays", needs=_SCHEMA_NEEDS.format("source.dsn")):
+        refuse_unfinished_backfill(line, wanted.slot)
+
+
+def _make(
+    line: Line, plan: SetupPlan, wanted: Wanted, *, parking_conninfo: str | None, with_slot: bool
+) -> Iterator[Notice]:
+    yield _make_publication(line, plan, wanted)
+    if with_slot:
+        yield _make_slot(line, plan, wanted)
+    yield _make_schema(line, SCHEMA_SCRIPTS if parking_conninfo is None else AT_SOURCE)
+    if parking_conninfo is not None:
+        yield _make_lot_elsewhere(parking_conninfo)
+
+
+def _verify(line: Line, conninfo: str, wanted: Wanted) -> Iterator[Notice]:
+    refuse(find_problems(_read(line, wanted), wanted))
+    yield from _begin_guard(line, wanted)
+    if hint := find_failover_hint(line, conninfo, wanted.slot):
+        yield Notice(Kind.HINT, hint)
 
 
 def _read(line: Line, wanted: Wanted) -> Facts:
@@ -106,7 +110,8 @@ def _make_publication(line: Line, plan: SetupPlan, wanted: Wanted) -> Notice:
     if not boxes and not plan.create_publication:
         return Notice(Kind.STEP, f"publication {name}: already there, with {_labels(wanted.tables)}")
     with explained(f"publication {name}", needs=_TABLE_NEEDS):
-        _run(line, "\n".join(render_publication(wanted, boxes)))  # one message is one transaction: all tables or none
+        # One message is one transaction: all tables or none.
+        run_step(line, "\n".join(render_publication(wanted, boxes)))
     if plan.create_publication:
         return Notice(Kind.STEP, f"publication {name}: created for {_labels(boxes)}")
     return Notice(Kind.STEP, f"publication {name}: already there, added {_labels(boxes)}")
@@ -115,7 +120,7 @@ def _make_publication(line: Line, plan: SetupPlan, wanted: Wanted) -> Notice:
 def _make_slot(line: Line, plan: SetupPlan, wanted: Wanted) -> Notice:
     with explained(f"slot {wanted.slot}", needs=_SLOT_NEEDS):
         if plan.create_slot:
-            _run(line, render(SLOT, {"slot": wanted.slot}))
+            run_step(line, render(SLOT, {"slot": wanted.slot}))
     slot = _read(line, wanted).slot
     confirmed = format_lsn(slot.confirmed_lsn if slot else 0)
     outcome = "created" if plan.create_slot else "already there"
@@ -126,13 +131,13 @@ def _make_schema(line: Line, versions: Collection[int], setting: str = "source.d
     with explained("schema cdc_relay", needs=_SCHEMA_NEEDS.format(setting)):
         missing = _missing_versions(line, versions)
         for script in render_schema(missing):
-            _run(line, script)
+            run_step(line, script)
     return Notice(Kind.STEP, f"schema cdc_relay: {_describe(missing, versions)}, version {max(versions)}")
 
 
 def _make_lot_elsewhere(conninfo: str) -> Notice:
     with closing(Line.open(conninfo, setting="parking.dsn")) as line:
-        _begin(line, "parking.dsn")
+        begin(line, "parking.dsn")
         notice = _make_schema(line, AT_LOT, "parking.dsn")
         return Notice(notice.kind, f"{notice.text}, in database {line.place.database} of parking.dsn")
 
@@ -174,10 +179,6 @@ def _missing_versions(line: Line, versions: Collection[int]) -> list[int]:
             remedy="run the newer cdc-relay that made it",
         )
     return sorted(set(versions) - applied)
-
-
-def _run(line: Line, sql: str) -> None:
-    line.query(sql, timeout_seconds=STATEMENT_LIMIT_SECONDS + 5)  # the server's own limit speaks first
 
 
 def _labels(boxes: Iterable[Outbox]) -> str:

@@ -9,6 +9,7 @@ from cdc_relay.admin.notice import Kind, Notice
 from cdc_relay.admin.outbox_table import NewTables, create_sql, find_unmapped, new_id
 from cdc_relay.admin.refusals import explained
 from cdc_relay.admin.retention.months import months_ahead
+from cdc_relay.admin.setup_line import run_step
 from cdc_relay.config import quote_identifier
 from cdc_relay.routing.outbox import Outbox
 from cdc_relay.sources.catalog import Facts
@@ -33,7 +34,7 @@ def make_tables(line: Line, facts: Facts, wanted: Wanted, new: NewTables) -> Ite
 
 def _make(line: Line, box: Outbox, new: NewTables, server_version: int) -> None:
     months = months_ahead(datetime.now(UTC))
-    line.query(create_sql(box, new, id_default=new_id(server_version), months=months))
+    run_step(line, create_sql(box, new, id_default=new_id(server_version), months=months))
 
 
 def _hints(box: Outbox) -> Iterator[Notice]:

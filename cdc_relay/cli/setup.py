@@ -59,21 +59,9 @@ def setup_command(
     if print_only:
         _print(config, new_tables)
         return
-    parking_conninfo = None if config.parking.dsn is None else parking_conninfo_of(config)
-    for notice in set_up(
-        conninfo_of(config),
-        wanted_of(config),
-        parking_conninfo=parking_conninfo,
-        backfill=backfill,
-        new_tables=new_tables,
-    ):
-        _show(notice)
-    if partitioned and not config.retention.partitions:
-        _show(Notice(Kind.WARNING, _NO_MONTHS))
+    _set_up(config, new_tables, backfill=backfill)
     if backfill:
-        from cdc_relay.cli.backfill import run_backfill  # it needs Kafka's library, which setup alone does not
-
-        run_backfill(config, rate=rate)
+        _backfill(config, rate)
 
 
 def _check_options(print_only: bool, outbox_table: bool, partitioned: bool, backfill: bool, rate: int | None) -> None:
@@ -85,6 +73,25 @@ def _check_options(print_only: bool, outbox_table: bool, partitioned: bool, back
 
 def _new_tables(config: RelayConfig, *, partitioned: bool) -> NewTables:
     return NewTables(partitioned, frozenset(table.label for table in kept_tables(config) if table.keep_seconds))
+
+
+def _set_up(config: RelayConfig, new_tables: NewTables | None, *, backfill: bool) -> None:
+    for notice in set_up(
+        conninfo_of(config),
+        wanted_of(config),
+        parking_conninfo=None if config.parking.dsn is None else parking_conninfo_of(config),
+        backfill=backfill,
+        new_tables=new_tables,
+    ):
+        _show(notice)
+    if new_tables is not None and new_tables.partitioned and not config.retention.partitions:
+        _show(Notice(Kind.WARNING, _NO_MONTHS))
+
+
+def _backfill(config: RelayConfig, rate: int | None) -> None:
+    from cdc_relay.cli.backfill import run_backfill  # it needs Kafka's library, which setup alone does not
+
+    run_backfill(config, rate=rate)
 
 
 def _print(config: RelayConfig, new_tables: NewTables | None) -> None:

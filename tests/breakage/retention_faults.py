@@ -64,6 +64,25 @@ RETENTION_FAULTS = (
     ),
     Fault(
         promise=18,
+        title="rows go that another relay on the table has not settled",
+        file=PROOF,
+        old="    others = readers_of(table, evidence.others)",
+        new="    others = readers_of(table, evidence.others[:0])",
+        tests=("tests/integration/test_retention_others.py::test_what_another_slot_has_not_settled_stays",),
+    ),
+    Fault(
+        promise=18,
+        title="a month goes with a row that came after it was read",
+        file="cdc_relay/admin/retention/month_rows.py",
+        old="        if int(unsettled_count or 0):\n            return None",
+        new="        if int(unsettled_count or 0) < 0:\n            return None",
+        tests=(
+            "tests/integration/test_retention_locks.py::test_a_row_that_comes_after_the_month_was_read_keeps_it",
+            "tests/integration/test_retention_locks.py::test_every_piece_of_a_month_is_judged",
+        ),
+    ),
+    Fault(
+        promise=18,
         title="a parked record that the slot has not passed is forgotten",
         file="cdc_relay/admin/retention/lot.py",
         old="AND commit_lsn < $3::pg_lsn",

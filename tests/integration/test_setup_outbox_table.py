@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from cdc_relay.sources.line import Line
 from tests.fixtures.fix_postgres import Database
 from tests.fixtures.fix_relay import MakeRelay
 from tests.fixtures.process import wait_until
@@ -70,25 +71,25 @@ def test_a_table_that_is_there_is_left_as_it_is_and_said(setup: Setup) -> None:
     assert describe(setup.database, "public.outbox") == before
 
 
-def test_the_names_are_those_of_the_file(database: Database, tmp_path: Path) -> None:
-    """Mapped ones with their types, those that only routes name as text."""
+@pytest.fixture
+def renamed(database: Database, tmp_path: Path) -> Ground:
+    """Mapped columns, and columns that only routes name."""
     ground = Ground(database, tmp_path)
+    columns = {"id": "event_id", "key": '"Order Key"', "timestamp": "occurred_at", "headers": "meta"}
     ground.outboxes = [
         {
             "table": "public.outbox",
-            "columns": {
-                "id": "event_id",
-                "key": '"Order Key"',
-                "timestamp": "occurred_at",
-                "headers": "meta",
-                "partition": "part",
-                "tenant": "tenant_id",
-            },
+            "columns": {**columns, "partition": "part", "tenant": "tenant_id"},
             "routes": [{"topic": "x.{region}", "when": {"kind": "a", "payload.state": "b"}}],
         }
     ]
-    output = ground.set_up("--outbox-table")
-    made = {name: kind for name, kind, *_ in database.execute(COLUMNS, ["public.outbox"])}
+    return ground
+
+
+def test_the_names_are_those_of_the_file(renamed: Ground) -> None:
+    """Mapped ones with their types, those that only routes name as text."""
+    renamed.set_up("--outbox-table")
+    made = {name: kind for name, kind, *_ in renamed.database.execute(COLUMNS, ["public.outbox"])}
     assert made == {
         "event_id": "uuid",
         "aggregatetype": "text",
@@ -104,9 +105,30 @@ def test_the_names_are_those_of_the_file(database: Database, tmp_path: Path) -> 
         "kind": "text",
         "region": "text",
     }
-    assert "columns: {correlation_id: correlation_id, scheduled_at: scheduled_at}" in output
+
+
+def test_columns_that_nothing_reads_are_said(renamed: Ground) -> None:
+    hint = "columns: {correlation_id: correlation_id, scheduled_at: scheduled_at}"
+    assert hint in renamed.set_up("--outbox-table")
+
+
+def test_rows_that_will_be_removed_have_an_index_by_their_time(renamed: Ground) -> None:
+    renamed.set_up("--outbox-table")
     index = "CREATE INDEX outbox_occurred_at_idx ON public.outbox USING btree (occurred_at)"
-    assert (index,) in database.execute(KEY, ["public.outbox"])  # rows are removed by it
+    assert (index,) in renamed.database.execute(KEY, ["public.outbox"])
+
+
+def test_the_server_gives_up_a_table_before_we_do(renamed: Ground, monkeypatch: pytest.MonkeyPatch) -> None:
+    query, limits = Line.query, []
+
+    def spy(self: Line, sql: str, params: Any = (), *, timeout_seconds: float = 15.0) -> Any:
+        if "CREATE TABLE public.outbox" in sql:
+            limits.append(timeout_seconds)
+        return query(self, sql, params, timeout_seconds=timeout_seconds)
+
+    monkeypatch.setattr(Line, "query", spy)
+    renamed.set_up("--outbox-table")
+    assert limits == [65]
 
 
 def test_partitioned_it_has_this_month_and_the_next_two(database: Database, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from cdc_relay.admin import setup as admin_setup  # pytest would call a `setup_module`
+from cdc_relay.admin import setup_line
 from cdc_relay.config import load
 from cdc_relay.errors import AwayError, RefusedError, RelayError
 from cdc_relay.target import conninfo_of, wanted_of
@@ -106,7 +107,7 @@ def test_a_schema_of_a_newer_version_is_refused(setup: Setup) -> None:
 def test_a_slot_that_waits_for_an_open_transaction_is_given_up_with_the_reason(
     setup: Setup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(admin_setup, "STATEMENT_LIMIT_SECONDS", 1)
+    monkeypatch.setattr(setup_line, "STATEMENT_LIMIT_SECONDS", 1)
     with setup.database.connect(autocommit=False) as writer:
         writer.execute("CREATE TABLE open_transaction ()")
         message = setup.refused()
