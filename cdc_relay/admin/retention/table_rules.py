@@ -12,12 +12,19 @@ from cdc_relay.sources.remedy import Step, sql, words
 
 __all__ = ["Obstacle", "find_obstacles", "has_months"]
 
+_MONTHS = "retention.partitions"
+
 
 @dataclass(frozen=True, slots=True)
 class Obstacle:
     name: str  # of the finding of `check`
     problem: str
     steps: tuple[Step, ...]
+
+    @property
+    def is_trouble(self) -> bool:
+        """A table without months beside one that has them: nothing is asked of it."""
+        return self.name != _MONTHS
 
     @property
     def remedy(self) -> str:
@@ -33,11 +40,12 @@ def find_obstacles(table: KeptTable, state: TableState | None) -> Iterator[Obsta
     if state is None:
         yield _time(f"{table.place}: there is no table {table.label}", words("create it, or correct outboxes[].table"))
         return
+    if not has_months(table, state) and not table.keep_seconds:
+        yield _no_months(table)
+        return
     yield from _time_obstacles(table, state)
     if has_months(table, state):
         yield from _month_obstacles(table, state)
-    elif not table.keep_seconds:
-        yield _no_months(table)
     elif state.missing_rights:
         role = quote_identifier(state.role)
         grants = (sql(f"GRANT {each} TO {role}") for each in state.missing_rights)
@@ -69,7 +77,7 @@ def _no_months(table: KeptTable) -> Obstacle:
     problem = f"{table.place}: table {table.label} is not partitioned by range of {column} alone: it has no months"
     new = "cdc-relay setup -c FILE --outbox-table --partitioned"
     fix = words(f"leave out retention.partitions, or have such a table made under a new name: {new}")
-    return Obstacle("retention.partitions", problem, (fix,))
+    return Obstacle(_MONTHS, problem, (fix,))
 
 
 def _month_obstacles(table: KeptTable, state: TableState) -> Iterator[Obstacle]:

@@ -24,6 +24,9 @@ _PAUSE_SECONDS = 0.1  # between two batches: others come first
 def sweep_table(line: Line, wanted: Wanted, table: KeptTable, tally: Tally) -> Swept:
     state = read_table(line, table)
     obstacle = next(find_obstacles(table, state), None)
+    if obstacle is not None and not obstacle.is_trouble:
+        tally.notes.append(obstacle.problem)
+        return tally.swept()
     if obstacle is not None or state is None:
         return tally.swept(obstacle.problem, obstacle.remedy) if obstacle else tally.swept()
     if has_months(table, state):
