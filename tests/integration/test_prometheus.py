@@ -106,6 +106,7 @@ def test_a_standby_takes_over_without_a_false_alarm(scene: Scene) -> None:
 
 
 def test_a_service_without_a_relay_is_told(scene: Scene) -> None:
+    assert scene.wait_until_each_has_data(["outbox_slot_active"]) == []
     scene.reader.kill()
     scene.standby.kill()
     scene.wait_for_alerts({"OutboxRelayGone"})

@@ -19,7 +19,7 @@ from tests.integration.readme_text import README, ROOT, WALK, blocks, commands
 DLQ = ("list", "show", "retry", "edit", "discard", "cancel", "stats", "export", "import")
 TOPICS = ("topics", "topics plan", "topics apply")
 HELP = ("", "run", "setup", "config", "config show", "config schema", "demo", "dlq", *(f"dlq {name}" for name in DLQ))
-HELP += (*TOPICS, "route", "check", "status", "replay", "teardown")
+HELP += (*TOPICS, "route", "check", "status", "replay", "retention", "teardown")
 
 
 # --- what the README says
