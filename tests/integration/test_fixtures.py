@@ -46,9 +46,8 @@ def test_a_database_takes_its_slots_and_roles_with_it(postgres: PostgresServer) 
 
 
 @pytest.mark.core
-@pytest.mark.core
 @pytest.mark.kafka
-@pytest.mark.parametrize("statement", ["SELECT FROM outbox", "DELETE FROM cdc_relay.parked_records"])
+@pytest.mark.parametrize("statement", ["SELECT FROM outbox", "DELETE FROM cdc_relay.gaps"])
 def test_the_relay_under_test_may_do_no_more_than_the_documented_role(pipeline: Pipeline, statement: str) -> None:
     assert f"user={pipeline.role}" in pipeline.config()["source"]["dsn"]
     with pipeline.database.connect(pipeline.role) as conn, pytest.raises(psycopg.errors.InsufficientPrivilege):
