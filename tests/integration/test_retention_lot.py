@@ -35,7 +35,7 @@ def ground(database: Database, tmp_path: Path) -> Ground:
 
 def park(ground: Ground, name: str, *, status: str = "published", days: float = 31, **more: object) -> None:
     given = {"slot": ground.slot, "lsn": "0/1", "published": None, "run": None, "edited": None} | more
-    ground.database.execute(PARK, {"name": name, "status": status, "days": days} | given)  # type: ignore[arg-type]
+    ground.database.execute(PARK, {"name": name, "status": status, "days": days} | given)  # type: ignore[arg-type]  # named parameters
 
 
 def left(ground: Ground) -> list[str]:
@@ -92,7 +92,7 @@ def test_what_a_replay_may_come_to_again_stays(ground: Ground) -> None:
     ground.database.execute(
         "INSERT INTO cdc_relay.replays (id, slot, kind, state) VALUES ('going', %(slot)s, 'replay', 'running'),"
         " ('gone', %(slot)s, 'replay', 'finished')",
-        {"slot": ground.slot},  # type: ignore[arg-type]
+        {"slot": ground.slot},  # type: ignore[arg-type]  # named parameters
     )
     park(ground, "of a running one", run="going")
     park(ground, "of a finished one", run="gone")
@@ -115,7 +115,7 @@ def test_a_lot_in_another_database_is_cleaned_there(
     elsewhere.execute("CREATE SEQUENCE ordinals")
     park(ground, "here")
     given = {"slot": ground.slot, "lsn": "0/1", "published": None, "run": None, "edited": None, "days": 31}
-    elsewhere.execute(PARK, {"name": "there", "status": "published", **given})  # type: ignore[arg-type]
+    elsewhere.execute(PARK, {"name": "there", "status": "published", **given})  # type: ignore[arg-type]  # named parameters
     assert sweep(ground).removed == 1
     assert (left(ground), elsewhere.execute("SELECT id FROM cdc_relay.parked_records")) == (["here"], [])
 

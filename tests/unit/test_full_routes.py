@@ -34,7 +34,7 @@ def make_route(
 ) -> Route:
     templates = {name: Template.parse(text) for name, text in parts.items()}
     given = tuple((name, Template.parse(text)) for name, text in headers)
-    return Route(Template.parse(topic), Policy(topic, strict=strict), headers=given, **templates)  # type: ignore[arg-type]
+    return Route(Template.parse(topic), Policy(topic, strict=strict), headers=given, **templates)  # type: ignore[arg-type]  # of Templates
 
 
 def route(*routes: Route, outbox: Outbox = OUTBOX, **row: bytes | None) -> object:
