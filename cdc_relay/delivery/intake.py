@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import cast
 
-from cdc_relay.delivery.ledger import Ledger
 from cdc_relay.delivery.outcome import Outcome, event_unseen, make_ticket
 from cdc_relay.delivery.parked import Parked
+from cdc_relay.delivery.twins import make_ledger, make_take, settle_all
 from cdc_relay.delivery.window import Window
 from cdc_relay.errors import DecodeError
 from cdc_relay.model import DROPPED, Failure, Identity, Ticket, Transaction
@@ -49,7 +49,6 @@ class Intake:
         "_plans",
         "_router",
         "_sentence",
-        "_transaction",
         "change_count",
         "dropped_count",
         "idle_lsn",
@@ -58,6 +57,7 @@ class Intake:
         "largest_frame_bytes",
         "ledger",
         "reply_is_due",
+        "take",
         "transaction_count",
         "window",
     )
@@ -65,7 +65,7 @@ class Intake:
     def __init__(
         self, router: Router, window: Window, parked: frozenset[Identity] = frozenset(), *, ceiling_lsn: int = 0
     ) -> None:
-        self.ledger = Ledger(ceiling_lsn=ceiling_lsn)
+        self.ledger = make_ledger(window, ceiling_lsn=ceiling_lsn)
         self.window = window
         self.reply_is_due = False  # the server asked for a status update
         self.idle_lsn = 0  # the server is past this with nothing for us, not yet entered in the ledger
@@ -80,9 +80,9 @@ class Intake:
         self._domains = Domains()
         self._plans: dict[int, AnyPlan | None] = {}
         self._messages = router.plan_messages()
-        self._transaction: Transaction | None = None
         self._parked = Parked(parked)
         self._sentence: Failure | None = None
+        self.take = make_take(self, self.take_any, plans=self._plans, parked=self._parked)
 
     @property
     def has_passed_parked(self) -> bool:
@@ -94,7 +94,7 @@ class Intake:
         """That is not settled."""
         return self.ledger.oldest
 
-    def take(self, frame: bytes | memoryview) -> Outcome | None:
+    def take_any(self, frame: bytes | memoryview) -> Outcome | None:
         """One copy-data frame. An outcome is open in ledger and window until its ticket is settled."""
         kind = frame[0] if frame else -1
         if kind == wire.KEEPALIVE:
@@ -124,7 +124,7 @@ class Intake:
                 return plan.origin.label, _inside(head.lsn), 0, 0
         else:
             plan = self._plan(head)
-        transaction = self._transaction
+        transaction = self.ledger.current
         if plan is None or transaction is None:
             return None
         return plan.origin.label, transaction.commit_lsn, transaction.record_count, transaction.commit_time_us
@@ -133,13 +133,17 @@ class Intake:
         """Take a row without routing it."""
         self._sentence = failure
         try:
-            return self.take(frame)
+            return self.take_any(frame)
         finally:
             self._sentence = None
 
     def settle(self, ticket: Ticket) -> None:
         self.window.release(ticket.size_bytes)
         self.ledger.settle(ticket.transaction)
+
+    def settle_all(self, tickets: list[Ticket]) -> int:
+        """As `settle` for each; how many bytes they were."""
+        return settle_all(tickets, self.ledger, self.window)
 
     def confirm_idle(self, lsn: int) -> None:
         """The publication was seen unchanged after the server passed `lsn`: nothing of ours was skipped up to there."""
@@ -155,7 +159,7 @@ class Intake:
         row = cast(Values, insert.row)
         if len(row) != plan.column_count:
             raise DecodeError(f"Insert: expected {plan.column_count} columns as its Relation says, found {len(row)}")
-        transaction = self._transaction
+        transaction = self.ledger.current
         if transaction is None:
             raise DecodeError("Insert: outside a transaction")
         return self._take_row(plan, row, transaction, transaction.commit_time_us // 1000)
@@ -168,7 +172,7 @@ class Intake:
             self.ignored_count += 1
             return None
         if message.transactional:
-            transaction = self._transaction
+            transaction = self.ledger.current
             if transaction is None:
                 raise DecodeError("Message: a transactional one outside a transaction")
             return self._take_row(plan, (message.content,), transaction, transaction.commit_time_us // 1000)
@@ -212,13 +216,10 @@ class Intake:
         self.ledger.receive(header.start_lsn)
         match message:
             case Begin():
-                self._transaction = self.ledger.begin(
-                    commit_lsn=message.final_lsn, commit_time_us=message.commit_time_us, xid=message.xid
-                )
+                self.ledger.begin(commit_lsn=message.final_lsn, commit_time_us=message.commit_time_us, xid=message.xid)
                 self.lag_us = header.send_time_us - message.commit_time_us
             case Commit():
                 self.ledger.commit(message.end_lsn)
-                self._transaction = None
                 self._parked.pass_commit(message.commit_lsn)
                 self.idle_lsn = 0
                 self.transaction_count += 1

@@ -19,11 +19,11 @@ class Ledger:
     """Begin, add, commit and settle in; the safe LSN out."""
 
     __slots__ = (
-        "_current",
         "_last_lsn",
         "_queue",
         "_reported_lsn",
         "ceiling_lsn",
+        "current",
         "received_lsn",
         "safe_lsn",
         "settled_lsn",
@@ -37,11 +37,11 @@ class Ledger:
         self._reported_lsn = 0
         self._last_lsn = 0  # end of the newest entry
         self._queue: deque[Transaction] = deque()
-        self._current: Transaction | None = None
+        self.current: Transaction | None = None
 
     @property
     def in_transaction(self) -> bool:
-        return self._current is not None
+        return self.current is not None
 
     @property
     def oldest(self) -> Transaction | None:
@@ -52,15 +52,15 @@ class Ledger:
             self.received_lsn = lsn
 
     def begin(self, *, commit_lsn: int, commit_time_us: int, xid: int) -> Transaction:
-        if self._current is not None:
-            raise LedgerError(f"a transaction began inside {self._current}")
-        self._current = Transaction(commit_lsn=commit_lsn, commit_time_us=commit_time_us, xid=xid)
-        self._queue.append(self._current)
-        return self._current
+        if self.current is not None:
+            raise LedgerError(f"a transaction began inside {self.current}")
+        self.current = Transaction(commit_lsn=commit_lsn, commit_time_us=commit_time_us, xid=xid)
+        self._queue.append(self.current)
+        return self.current
 
     def add(self) -> int:
         """Open one record in the current transaction; its ordinal."""
-        transaction = self._current
+        transaction = self.current
         if transaction is None:
             raise LedgerError("a change arrived outside a transaction")
         ordinal = transaction.record_count
@@ -69,17 +69,17 @@ class Ledger:
         return ordinal
 
     def commit(self, end_lsn: int) -> None:
-        transaction = self._current
+        transaction = self.current
         if transaction is None:
             raise LedgerError(f"a commit at {format_lsn(end_lsn)} without a begin")
         self._append_lsn(end_lsn)
         transaction.end_lsn = end_lsn
-        self._current = None
+        self.current = None
         self._advance()
 
     def idle(self, lsn: int) -> None:
         """A transaction with no records: the server is past `lsn` and had nothing for us up to there."""
-        if self._current is not None or lsn <= self._last_lsn:
+        if self.current is not None or lsn <= self._last_lsn:
             return  # inside a transaction only its own commit counts; an older position says nothing new
         self.begin(commit_lsn=lsn, commit_time_us=0, xid=0)
         self.commit(lsn)

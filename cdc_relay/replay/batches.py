@@ -94,6 +94,11 @@ class Batches:
         if not batch.open_count:
             self._advance()
 
+    def settle_all(self, tickets: list[Ticket]) -> int:
+        for ticket in tickets:
+            self.settle(ticket)
+        return sum(ticket.size_bytes for ticket in tickets)
+
     def _transaction(self, table: ReplayTable, row: TableRow, event_id: bytes | None, batch: Batch) -> Replayed:
         identity = row_identity(row, event_id, is_unique=table.has_unique_ids)
         time_us = row.time_us or time.time_ns() // 1000

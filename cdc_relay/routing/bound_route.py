@@ -71,7 +71,7 @@ def _make_build(route: Route, outbox: Outbox, places: Places) -> Build:
 class _PlainBuild:
     """Debezium's default: key and payload as they are, header `id`, the time of the commit. About 0.5 us."""
 
-    __slots__ = ("_key_column", "_parts", "_payload_column", "_payload_is_bytea", "_policy")
+    __slots__ = ("_key_column", "_parts", "_payload_column", "_payload_is_bytea", "_policy", "columns")
 
     def __init__(self, route: Route, outbox: Outbox, places: Places) -> None:
         self._policy = route.policy
@@ -79,6 +79,8 @@ class _PlainBuild:
         self._payload_is_bytea = places.column(outbox.payload_column).type_oid == BYTEA_OID
         names = [outbox.id_column, outbox.key_column, outbox.payload_column]
         self._parts = cast("Callable[[Values], Values]", places.pick(names))
+        # Where these are, for whoever cuts them out of the row without our help.
+        self.columns = None if self._payload_is_bytea else tuple(places.indexes[name] for name in names)
 
     def __call__(
         self, row: Values, topic: str, _transaction: Transaction, _ordinal: int, timestamp_ms: int

@@ -23,7 +23,7 @@ class Destinations:
     A place inside JSON has to be looked up in each row, so it is done once; columns alone are picked in C.
     """
 
-    __slots__ = ("_cache", "_has_paths", "_outbox", "_readers", "_routes", "_when", "depends", "known")
+    __slots__ = ("_has_paths", "_outbox", "_readers", "_routes", "_when", "cache", "columns", "depends", "known")
 
     def __init__(self, outbox: Outbox, places: Places) -> None:
         fields = outbox.deciding_fields
@@ -31,10 +31,11 @@ class Destinations:
         self._routes = [BoundRoute(route, outbox, places) for route in outbox.routes]
         asked = dict.fromkeys(field for route in outbox.routes for field, _ in route.when)
         self._when = [(field, fields.index(field)) for field in asked if field.column != outbox.payload_column]
-        self._cache: dict[object, Destination] = {}
-        self.known = self._cache.get
+        self.cache: dict[object, Destination] = {}
+        self.known = self.cache.get
         self._readers = [places.reader(field) for field in fields]
         self._has_paths = any(field.path for field in fields)
+        self.columns = None if self._has_paths else tuple(places.indexes[field.column] for field in fields)
         self.depends: Callable[[Values], object] = (
             self._read if self._has_paths else places.pick([field.column for field in fields])
         )
@@ -42,9 +43,9 @@ class Destinations:
     def find(self, row: Values, key: object) -> Destination:
         destination = self._judge(cast(Values, key) if self._has_paths else self._read(row))
         if _size(key) <= _LONGEST_CACHED_BYTES:
-            if len(self._cache) >= _CACHE_LIMIT:
-                self._cache.clear()
-            self._cache[key] = destination
+            if len(self.cache) >= _CACHE_LIMIT:
+                self.cache.clear()
+            self.cache[key] = destination
         return destination
 
     def _read(self, row: Values) -> Values:

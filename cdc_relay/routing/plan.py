@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import cast
+from collections.abc import Callable, Mapping
+from typing import NamedTuple, cast
 
 from cdc_relay.model import (
     DROPPED,
@@ -19,6 +19,7 @@ from cdc_relay.model import (
 )
 from cdc_relay.protocol.messages import Column
 from cdc_relay.routing import refusals
+from cdc_relay.routing.bound_route import Destination
 from cdc_relay.routing.destinations import Destinations
 from cdc_relay.routing.fields import Values
 from cdc_relay.routing.json_text import HugeJsonError
@@ -28,6 +29,14 @@ from cdc_relay.routing.schedule import parse_due
 from cdc_relay.routing.values import BYTEA_OID, read_bytea
 
 __all__ = ["IncompletePlan", "Plan", "RowPlan", "TimedPlan"]
+
+
+class Plain(NamedTuple):
+    """Where columns alone decide about a row: enough to route it without its other values."""
+
+    depends: tuple[int, ...]  # columns
+    known: Mapping[object, Destination]  # by their values; one alone is itself
+    event: tuple[int, ...]  # columns
 
 
 class Plan:
@@ -43,6 +52,7 @@ class Plan:
         "event",
         "origin",
         "outbox",
+        "plain",
     )
 
     def __init__(self, outbox: Outbox, columns: tuple[Column, ...]) -> None:
@@ -58,6 +68,9 @@ class Plan:
         self._known, self._depends, self._find = destinations.known, destinations.depends, destinations.find
         # What Ticket.event carries. Two columns at least, so that it is always a tuple.
         self.event = cast("Callable[[Values], Values]", places.pick(list(outbox.event_columns)))
+        columns = destinations.columns
+        event = tuple(places.indexes[name] for name in outbox.event_columns)
+        self.plain = None if columns is None else Plain(columns, destinations.cache, event)
 
     def route(
         self, row: Values, transaction: Transaction, ordinal: int, timestamp_ms: int
@@ -102,6 +115,7 @@ class IncompletePlan(Plan):
     def _bind(self) -> None:
         self._missing = tuple(name for name in self.outbox.columns if name not in self._places.indexes)
         self.event = self._known_facts
+        self.plain: Plain | None = None
 
     def route(
         self, row: Values, transaction: Transaction, ordinal: int, timestamp_ms: int
@@ -117,6 +131,7 @@ class TimedPlan:
     """A plan of an outbox whose rows may say when they are due; the clock is read for those alone."""
 
     __slots__ = ("_column", "_index", "_now_us", "_plan", "column_count", "event", "origin", "outbox", "refuse")
+    plain = None  # whether a row is due is in another column
 
     def __init__(self, plan: Plan, *, column: str, index: int, now_us: Callable[[], int]) -> None:
         self.outbox, self.origin = plan.outbox, plan.origin

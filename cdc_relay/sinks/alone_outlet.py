@@ -49,10 +49,10 @@ class AloneOutlet(Outlet):
 
     def _serve(self, call: Callable[[float], Any], timeout_seconds: float) -> None:
         super()._serve(call, timeout_seconds)
-        verdict_count = 0
-        while verdict_count < len(self.delivered) + len(self.failed):  # a record may be refused when it is handed out
-            verdict_count = len(self.delivered) + len(self.failed)
-            for slip in [*self.delivered, *(reject.slip for reject in self.failed)]:
+        verdict_count, delivered = 0, self.tray.delivered
+        while verdict_count < len(delivered) + len(self.failed):  # a record may be refused when it is handed out
+            verdict_count = len(delivered) + len(self.failed)
+            for slip in [*delivered, *(reject.slip for reject in self.failed)]:
                 self._advance(slip)
 
     def _advance(self, slip: Slip) -> None:

@@ -125,11 +125,11 @@ class KafkaSink:
 
     def _take_reports(self) -> Reports:
         main, alone = self._main, self._alone
-        reports = Reports(main.delivered, main.failed)
-        main.delivered, main.failed = [], []
+        reports = Reports(main.tray.delivered, main.failed)
+        main.tray.delivered, main.failed = [], []
         if alone is not None:
-            reports = Reports(reports.delivered + alone.delivered, reports.failed + alone.failed)
-            alone.delivered, alone.failed = [], []
+            reports = Reports(reports.delivered + alone.tray.delivered, reports.failed + alone.failed)
+            alone.tray.delivered, alone.failed = [], []
         if len(reports.failed) > 1:
             reports.failed.sort(key=_stream_order)
         if reports.delivered:

@@ -15,6 +15,7 @@ from psycopg import pq
 from cdc_relay.bell import Bell
 from cdc_relay.errors import RefusedError, RelayError, SlotInUseError, SourceError
 from cdc_relay.protocol import wire
+from cdc_relay.sources.copy_data import open_copy_data
 from cdc_relay.sources.knock import Place
 from cdc_relay.sources.line import Line, QueryError
 from cdc_relay.stop import Stop
@@ -57,7 +58,8 @@ class SlotStream:
     def __init__(self, line: Line) -> None:
         self._line = line
         self._pgconn = line.pgconn
-        self._get_copy_data = line.pgconn.get_copy_data
+        self._copy_data = open_copy_data(line.pgconn, big_bytes=_BIG_FRAME_BYTES)
+        self._frames: list[bytes | memoryview] = []  # received, the oldest at the end
         self._socket_poll = select.poll()
         self._socket_poll.register(line.fileno(), select.POLLIN)
         self.is_receiving = False
@@ -75,19 +77,21 @@ class SlotStream:
 
     def read(self) -> bytes | memoryview | None:
         """The next frame; None when the socket has nothing more for now."""
+        if not self._frames:
+            self._frames = self._receive()
+        return self._frames.pop() if self._frames else None
+
+    def _receive(self) -> list[bytes | memoryview]:
         try:
-            size, data = self._get_copy_data(1)
-            if size == 0:
-                self.is_receiving = bool(self._socket_poll.poll(0))
-                self._pgconn.consume_input()
-                size, data = self._get_copy_data(1)
+            if frames := self._copy_data.read():
+                return frames
+            if self._copy_data.is_over:
+                raise self._ending()
+            self.is_receiving = bool(self._socket_poll.poll(0))
+            self._pgconn.consume_input()
+            return self._copy_data.read()
         except PsycopgError as exc:
             raise SourceError(f"the replication line broke: {' '.join(str(exc).split())}") from exc
-        if size > 0:
-            return bytes(data) if size < _BIG_FRAME_BYTES else data
-        if size == 0:
-            return None
-        raise self._ending()
 
     def send_status(self, *, write_lsn: int, flush_lsn: int, reply_requested: bool = False) -> None:
         """Queued if the socket is full: a stalled line must not stop the loop."""
@@ -107,7 +111,7 @@ class SlotStream:
 
     def wait(self, timeout_seconds: float, *others: Stop | Bell) -> None:
         """Until there is something to read, or one of the others has something to say, or the time is over."""
-        select.select([self._pgconn.socket, *others], [], [], timeout_seconds)
+        select.select([self._pgconn.socket, *others], [], [], 0 if self._frames else timeout_seconds)
 
     def close(self) -> None:
         self._line.close()

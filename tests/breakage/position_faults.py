@@ -80,8 +80,8 @@ POSITION_FAULTS = (
         promise=3,
         title="the ledger is kept from one connection to the next",
         file=INTAKE,
-        old="self.ledger = Ledger(ceiling_lsn=ceiling_lsn)",
-        new="self.ledger = globals().setdefault('kept', Ledger(ceiling_lsn=ceiling_lsn))",
+        old="self.ledger = make_ledger(window, ceiling_lsn=ceiling_lsn)",
+        new="self.ledger = globals().setdefault('kept', make_ledger(window, ceiling_lsn=ceiling_lsn))",
         tests=(
             f"{UNIT_PROMISES}test_a_new_line_knows_no_position_of_the_last_one",
             f"{STATUS_UPDATES}test_every_session_begins_with_flush_zero",
@@ -120,8 +120,8 @@ POSITION_FAULTS = (
         promise=4,
         title="a record is settled when it is handed to the producer",
         file=OUTLET,
-        old="        report = partial(self._on_report, slip, timestamp_ms, partition)\n",
-        new="        report = None\n        self.delivered.append(slip)\n",
+        old="        report = make_report(self.tray, slip, timestamp_ms, partition)\n",
+        new="        report = None\n        self.tray.delivered.append(slip)\n",
         tests=(f"{HELD_PROMISES}test_nothing_is_settled_that_no_broker_acknowledged",),
     ),
     Fault(

@@ -92,8 +92,8 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def _environment(copy: Path) -> dict[str, str]:
-    """Relays are started somewhere else than in the copy, hence the variable."""
-    return {**os.environ, "PYTHONPATH": str(copy)}
+    """Relays are started somewhere else than in the copy, hence the path. Faults are planted in the Python twins."""
+    return {**os.environ, "PYTHONPATH": str(copy), "CDC_RELAY_NATIVE": "0"}
 
 
 def _check_import(copy: Path) -> None:

@@ -95,10 +95,10 @@ def test_the_cache_is_bounded_and_forgets_nothing_that_matters() -> None:
     destinations = Destinations(OUTBOX, Places(relation().columns))
     for number in range(25_000):
         assert find(destinations, str(number).encode()).topic == f"outbox.event.{number}"
-    assert len(destinations._cache) <= 10_000
+    assert len(destinations.cache) <= 10_000
 
 
 def test_a_long_value_is_judged_each_time_and_not_kept() -> None:
     destinations = Destinations(OUTBOX, Places(relation().columns))
     assert find(destinations, b"a" * 10_000).failure is not None
-    assert destinations._cache == {}
+    assert destinations.cache == {}

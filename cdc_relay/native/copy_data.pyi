@@ -1,0 +1,6 @@
+from psycopg import pq
+
+class CopyData:
+    is_over: bool
+    def __init__(self, pgconn: pq.abc.PGconn, *, get_copy_data: int, free_memory: int, big_bytes: int) -> None: ...
+    def read(self) -> list[bytes | memoryview]: ...

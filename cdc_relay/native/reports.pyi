@@ -1,0 +1,9 @@
+from cdc_relay.delivery.ledger import Ledger
+from cdc_relay.delivery.window import Window
+from cdc_relay.model import Ticket
+from cdc_relay.sinks.report import PureTray as Tray
+from cdc_relay.sinks.report import make_pure_report as make_report
+
+__all__ = ["Tray", "make_report", "settle_all"]
+
+def settle_all(tickets: list[Ticket], ledger: Ledger, window: Window) -> int: ...
