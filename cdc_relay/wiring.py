@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import time
 from collections.abc import Sequence
@@ -73,12 +74,19 @@ def run_relay(config: RelayConfig, *, stop: Stop, wait: bool = True, accept_gap:
     )
     try:
         beside.begin()
+        _collect_garbage()
         relay.run()
         beside.raise_refusal()
     finally:
         stop.request()  # also where an error ends it: nothing beside the relay goes on
         parts.close()
         beside.close()
+
+
+def _collect_garbage() -> None:
+    """From now on, and only what comes from now on: what was imported stays for good."""
+    gc.freeze()
+    gc.enable()
 
 
 class _Beside:
