@@ -31,10 +31,6 @@ from cdc_relay.routing.router import Router
 from cdc_relay.session.session import Session
 from cdc_relay.session.stream import Stream
 from cdc_relay.session.timing import Timing
-from cdc_relay.sinks.kafka import KafkaSink
-from cdc_relay.sinks.line_output import open_stdout
-from cdc_relay.sinks.log import LogSink
-from cdc_relay.sinks.none import NoneSink
 from cdc_relay.sinks.sink import Sink
 from cdc_relay.sources.preflight import Wanted
 from cdc_relay.sources.slot_source import SlotSource
@@ -202,11 +198,19 @@ def _make_source(config: RelayConfig, wanted: Wanted, *, accept_gap: bool) -> Sl
 
 
 def make_sink(config: SinkConfig, *, fixed_topics: Sequence[str]) -> Sink:
+    """Imports the one that is wanted, with its library."""
     if config.kafka is not None:
+        from cdc_relay.sinks.kafka import KafkaSink
+
         return KafkaSink(config.kafka, fixed_topics=fixed_topics)
     if config.log is not None:
+        from cdc_relay.sinks.line_output import open_stdout
+        from cdc_relay.sinks.log import LogSink
+
         return LogSink(open_stdout())
     if config.none is not None:
+        from cdc_relay.sinks.none import NoneSink
+
         return NoneSink()
     raise ConfigError("sink: a sink that nobody here knows")
 
