@@ -31,10 +31,6 @@ from cdc_relay.routing.router import Router
 from cdc_relay.session.session import Session
 from cdc_relay.session.stream import Stream
 from cdc_relay.session.timing import Timing
-from cdc_relay.sinks.kafka import KafkaSink
-from cdc_relay.sinks.line_output import open_stdout
-from cdc_relay.sinks.log import LogSink
-from cdc_relay.sinks.none import NoneSink
 from cdc_relay.sinks.sink import Sink
 from cdc_relay.sources.preflight import Wanted
 from cdc_relay.sources.slot_source import SlotSource
@@ -74,13 +70,21 @@ def run_relay(config: RelayConfig, *, stop: Stop, wait: bool = True, accept_gap:
     )
     try:
         beside.begin()
-        _spare_collections()
+        _collect_garbage()
         relay.run()
         beside.raise_refusal()
     finally:
         stop.request()  # also where an error ends it: nothing beside the relay goes on
         parts.close()
         beside.close()
+
+
+def _collect_garbage() -> None:
+    """From now on, but not among what is there for good. What a record leaves behind is counted away: looking for cycles
+    among the open records took a quarter of the loop's time, and a hundred thousand objects are less than they have."""
+    gc.freeze()
+    gc.set_threshold(100_000)
+    gc.enable()
 
 
 class _Beside:
@@ -196,11 +200,19 @@ def _make_source(config: RelayConfig, wanted: Wanted, *, accept_gap: bool) -> Sl
 
 
 def make_sink(config: SinkConfig, *, fixed_topics: Sequence[str]) -> Sink:
+    """Imports the one that is wanted, with its library."""
     if config.kafka is not None:
+        from cdc_relay.sinks.kafka import KafkaSink
+
         return KafkaSink(config.kafka, fixed_topics=fixed_topics)
     if config.log is not None:
+        from cdc_relay.sinks.line_output import open_stdout
+        from cdc_relay.sinks.log import LogSink
+
         return LogSink(open_stdout())
     if config.none is not None:
+        from cdc_relay.sinks.none import NoneSink
+
         return NoneSink()
     raise ConfigError("sink: a sink that nobody here knows")
 
@@ -235,10 +247,3 @@ def _timing(config: RelayConfig) -> Timing:
         release=config.delivery.release_line_after_seconds,
         drain=config.delivery.drain_seconds,
     )
-
-
-def _spare_collections() -> None:
-    """Nothing that is there now is garbage, and what a record leaves behind is counted away: a search for cycles among
-    the open records took a quarter of the loop's time. A hundred thousand objects are less than a full window has."""
-    gc.freeze()
-    gc.set_threshold(100_000)

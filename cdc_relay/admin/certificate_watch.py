@@ -21,6 +21,7 @@ __all__ = ["CertificateWatch"]
 log = structlog.get_logger()
 
 _PAUSE_SECONDS = 3600.0
+_FIRST_SECONDS = 1.0  # a start has other worries
 
 
 class CertificateWatch:
@@ -38,12 +39,16 @@ class CertificateWatch:
             self._thread.start()
 
     def _watch(self) -> None:
+        self._wait(min(_FIRST_SECONDS, self._pause_seconds))
         while not self._stop.requested:
             try:
                 self._look()
             except Exception as exc:  # noqa: BLE001 - the relay works without it
                 log.warning("certificates_unseen", **describe(exc))
-            select.select([self._stop], [], [], self._pause_seconds)
+            self._wait(self._pause_seconds)
+
+    def _wait(self, seconds: float) -> None:
+        select.select([self._stop], [], [], seconds)
 
     def _look(self) -> None:
         from cdc_relay.admin.check.certificates import see_certificates  # here: the first record does not wait for it

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from importlib import import_module
 from types import TracebackType
@@ -47,11 +48,14 @@ class _LazyGroup(click.Group):
 
 @click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, prog_name="cdc-relay")
-def cli() -> None:
+@click.pass_context
+def cli(ctx: click.Context) -> None:
     """Publish a Postgres outbox table to Kafka through a replication slot, losing nothing.
 
     Exit codes: 0 ok, 2 usage or configuration file, 3 an operator has to act, 1 anything else.
     """
+    if ctx.invoked_subcommand != "run":  # which goes on importing, and enables it by itself
+        gc.enable()
 
 
 def main() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import cdc_relay.logs.bare_structlog  # noqa: F401 - first, for its effect
 from cdc_relay.logs.chain import configure_logs, default_format, flush_logs, says_debug
 from cdc_relay.logs.redaction import learn_secrets, redact, redact_all
 from cdc_relay.logs.shape import describe, say_always

@@ -29,7 +29,7 @@ Look = Callable[[RelayConfig], Iterator[list[Finding]]]
 
 def run_with(look: Look, monkeypatch: pytest.MonkeyPatch, stop: Stop | None = None) -> list[Any]:
     monkeypatch.setattr(check, "check_beside_stream", look)
-    beside = CheckBeside(CONFIG, stop or Stop())
+    beside = CheckBeside(CONFIG, stop or Stop(), pause_seconds=0)
     with capture_logs() as logs:
         beside.begin()
         beside.begin()
@@ -100,7 +100,7 @@ def test_nobody_waits_for_a_check_that_hangs(monkeypatch: pytest.MonkeyPatch) ->
         yield []
 
     monkeypatch.setattr(check, "check_beside_stream", look)
-    CheckBeside(CONFIG, Stop()).begin()
+    CheckBeside(CONFIG, Stop(), pause_seconds=0).begin()
     assert not is_over.is_set()  # begin() came back
     is_over.set()
     wait_for_it()
