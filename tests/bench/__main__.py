@@ -10,13 +10,15 @@ from pathlib import Path
 import click
 
 from tests.bench.measurement import Book, machine_facts
+from tests.bench.part_cold import run_cold
 from tests.bench.part_hot import run_hot
+from tests.bench.part_latency import run_idle, run_latency
 from tests.bench.peers.catalog import CEILINGS, PEERS
 from tests.bench.report import render
 from tests.bench.run import Run
 from tests.bench.workloads import WORKLOADS, find_workload
 
-PARTS = {"hot": run_hot}
+PARTS = {"hot": run_hot, "cold": run_cold, "latency": run_latency, "idle": run_idle}
 
 
 @click.command()
@@ -25,12 +27,27 @@ PARTS = {"hot": run_hot}
 @click.option("--peers", default=",".join(("relay", *CEILINGS)), show_default=True, help=f"Of {', '.join(PEERS)}.")
 @click.option("--rounds", default=3, show_default=True)
 @click.option("--warm-events", default=1_200_000, show_default=True, help="Before the first workload.")
+@click.option(
+    "--rates", default="1000", show_default=True, help="Of the part latency, in events/s; `half` of the maximum."
+)
+@click.option("--seconds", default=8.0, show_default=True, help="Of a round of the part latency.")
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="JSON with all rounds.")
-def main(only: str, workloads: str, peers: str, rounds: int, warm_events: int, out: Path | None) -> None:
+def main(
+    only: str,
+    workloads: str,
+    peers: str,
+    rounds: int,
+    warm_events: int,
+    rates: str,
+    seconds: float,
+    out: Path | None,
+) -> None:
     names = [load.name for load in WORKLOADS] if workloads == "all" else workloads.split(",")
     chosen = [find_workload(name) for name in names]
     book = Book(out, machine_facts())
-    run = Run(book, peers.split(","), chosen, rounds=rounds, warm_events=warm_events)
+    run = Run(
+        book, peers.split(","), chosen, rounds=rounds, warm_events=warm_events, rates=rates.split(","), seconds=seconds
+    )
     for part in only.split(","):
         PARTS[part](run)
     print(render(book))

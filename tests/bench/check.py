@@ -34,10 +34,10 @@ class Delivered:
         self._count = count
         self._key_count = key_count
         self._seen = bytearray(count)
-        self._latest: dict[bytes, int] = {}
+        self._latest: dict[tuple[str | None, bytes], int] = {}  # by topic and key: the scope of order
         self._phantoms = self._reordered = self._duplicates = 0
 
-    def take(self, key: bytes | None, number: int) -> None:
+    def take(self, topic: str | None, key: bytes | None, number: int) -> None:
         place = number - self._first
         if not 0 <= place < self._count or key != b"k%d" % (number % self._key_count):
             self._phantoms += 1
@@ -45,9 +45,9 @@ class Delivered:
             self._duplicates += 1
         else:
             self._seen[place] = 1
-            if number < self._latest.get(key, -1):
+            if number < self._latest.get((topic, key), -1):
                 self._reordered += 1
-            self._latest[key] = number
+            self._latest[topic, key] = number
 
     def verdict(self) -> Verdict:
         return Verdict(self._seen.count(0), self._phantoms, self._reordered, self._duplicates)

@@ -7,7 +7,7 @@ Held is the walsender and not the reader alone: socket buffers would hide 36 MB 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from tests.bench.costs import Costs, server_costs, streaming_costs
 from tests.bench.drain import Drain, make_drain
@@ -16,7 +16,7 @@ from tests.bench.peers.one_shot import OneShot
 from tests.bench.peers.peer import Peer
 from tests.bench.processes import rss_peak_mb
 from tests.bench.stage import Backlog, Stage
-from tests.bench.watch import Watch
+from tests.bench.watch import Ends, Watch
 
 __all__ = ["HotStage"]
 
@@ -51,13 +51,13 @@ class HotStage:
             peer.close()
         self.stage.drop()
 
-    def round(self, row_count: int | None = None, *, turn: int = 0, check: bool = True) -> list[Drain]:
+    def round(self, row_count: int | None = None, *, turn: int = 0, check: bool = True) -> Iterator[Drain]:
         """One backlog, drained by each peer in turn; who is first changes with `turn`."""
         backlog = self.stage.fill(row_count)
         shift = turn % len(self.peers)
-        drains = [self.drain(peer, backlog, check=check) for peer in self.peers[shift:] + self.peers[:shift]]
+        for peer in self.peers[shift:] + self.peers[:shift]:
+            yield self.drain(peer, backlog, check=check)
         self.stage.forget_rows()
-        return drains
 
     def drain(self, peer: Peer | OneShot, backlog: Backlog, *, check: bool = True) -> Drain:
         return self._run(peer, backlog) if isinstance(peer, OneShot) else self._stream(peer, backlog, check)
@@ -92,6 +92,16 @@ class HotStage:
         seconds = time.monotonic() - started
         time.sleep(SETTLE_SECONDS)  # confirming belongs to the work
         return seconds, streaming_costs(self.stage.servers, peer).since(before)
+
+    def catch_up(self, peer: Peer) -> None:
+        """Let it go, until all that was ever written is delivered."""
+        peer.release_process()
+        peer.release_walsender()
+        self._wait(peer, self.stage.written)
+        time.sleep(SETTLE_SECONDS)
+
+    def ends(self, peer: Peer) -> Ends:
+        return self._watches[peer.name].ends()
 
     def _wait(self, peer: Peer, target: int) -> None:
         started = time.monotonic()

@@ -41,6 +41,6 @@ def _read(bootstrap: str, before: Ends, after: Ends, delivered: Delivered) -> No
             messages = good_messages(reader.consume(min(left, 10_000), timeout=0.5))
             left -= len(messages)
             for message in messages:
-                delivered.take(message.key(), number_of(message.value()))
+                delivered.take(message.topic(), message.key(), number_of(message.value()))
     finally:
         reader.close()

@@ -12,7 +12,7 @@ from tests.bench.servers import Servers, servers
 from tests.bench.stage import Stage
 from tests.bench.workloads import Workload
 
-__all__ = ["run_hot"]
+__all__ = ["run_hot", "warm"]
 
 WARM_ROWS = 300_000
 
@@ -32,9 +32,9 @@ def drain_workload(
     stage, hot = HotStage(Stage(place, workload)), [peer for peer in peers if peer.name.startswith("debezium")]
     if hot:
         stage.add(hot)
-        _warm(run, stage, warm_events - WARM_ROWS)
+        warm(run, stage, warm_events - WARM_ROWS)
     stage.add([peer for peer in peers if peer not in hot])
-    _warm(run, stage, WARM_ROWS)
+    warm(run, stage, WARM_ROWS)
     for number in range(run.rounds):
         for drain in stage.round(turn=number):
             run.say(f"round {number + 1}  {drain}")
@@ -42,8 +42,11 @@ def drain_workload(
     stage.close()
 
 
-def _warm(run: Run, stage: HotStage, events: int) -> None:
+def warm(run: Run, stage: HotStage, events: int) -> dict[str, float]:
+    """Events per second of the last drain, by peer."""
+    rates: dict[str, float] = {}
     rows = min(stage.stage.workload.rows, WARM_ROWS)
     for number in range(events // WARM_ROWS):
-        rates = [f"{drain.peer} {drain.events_per_s:,.0f}/s" for drain in stage.round(rows, turn=number, check=False)]
-        run.say(f"warming: {', '.join(rates)}")
+        rates = {drain.peer: drain.events_per_s for drain in stage.round(rows, turn=number, check=False)}
+        run.say(f"warming: {', '.join(f'{name} {rate:,.0f}/s' for name, rate in rates.items())}")
+    return rates

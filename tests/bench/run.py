@@ -23,7 +23,7 @@ class Run:
     workloads: Sequence[Workload]
     rounds: int = 3
     warm_events: int = 1_200_000  # a JVM is as hot as it gets after about as many
-    rates: Sequence[int] = (1000,)
+    rates: Sequence[str] = ()
     seconds: float = 10.0  # of a latency round
     _started: float = field(default_factory=time.monotonic)
 

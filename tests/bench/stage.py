@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import random
 import string
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from tests.bench.servers import Servers
@@ -14,7 +15,7 @@ from tests.bench.workloads import Workload
 from tests.fixtures.database import Database
 from tests.fixtures.outbox import create_lot, create_outbox
 
-__all__ = ["PUBLICATION", "Backlog", "Stage"]
+__all__ = ["PUBLICATION", "Backlog", "Pace", "Stage"]
 
 PUBLICATION = "bench"
 _EMPTY_PAYLOAD_BYTES = len('{"n": 300000, "at": 1700000000000000, "note": ""}')
@@ -47,6 +48,30 @@ END $$
 """
 
 
+# On a clock; one that is late does not make the next ones early. The stamp is taken at once before the commit. Writers
+# take every so-many-th number, so that all rows of a key come from one of them.
+_STEADY = """
+CREATE PROCEDURE steady(first int, writer int, writers int, transactions int, per_transaction int, per_second float8,
+                        keys int, types text, note text) LANGUAGE plpgsql AS $$
+DECLARE n int := first + writer; due timestamptz := clock_timestamp(); wait float8;
+BEGIN
+  FOR turn IN 1 .. transactions LOOP
+    due := due + make_interval(secs => 1 / per_second);
+    wait := extract(epoch FROM due - clock_timestamp());
+    IF wait > 0 THEN PERFORM pg_sleep(wait); END IF;
+    COMMIT;
+    FOR line IN 1 .. per_transaction LOOP
+      INSERT INTO outbox (id, aggregatetype, aggregateid, type, payload)
+      VALUES (gen_random_uuid(), types || '-0', 'k' || n % keys, 'Placed', jsonb_build_object(
+          'n', n, 'note', note, 'at', (extract(epoch FROM clock_timestamp()) * 1000000)::bigint));
+      n := n + writers;
+    END LOOP;
+    COMMIT;
+  END LOOP;
+END $$
+"""
+
+
 @dataclass(frozen=True)
 class Backlog:
     """Rows `first` … `first + count - 1`, committed; the position behind them."""
@@ -54,6 +79,19 @@ class Backlog:
     first: int
     count: int
     end_lsn: str
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How a rate is made: sessions, each with so many transactions per second of so many rows."""
+
+    writers: int
+    per_second_each: float
+    per_transaction: int
+
+    @property
+    def rate(self) -> float:
+        return self.writers * self.per_second_each * self.per_transaction
 
 
 class Stage:
@@ -75,6 +113,8 @@ class Stage:
                 cursor.executemany("INSERT INTO filler VALUES (%s, %s)", list(enumerate(fillers)))
             conn.execute("ANALYZE filler")
             conn.execute(_FILL)
+            conn.execute(_STEADY)
+        self._note = fillers[0]
         self._spread = len(fillers)
 
     def dsn(self) -> str:
@@ -105,6 +145,23 @@ class Stage:
         self.written += count
         return backlog
 
+    def write_steadily(self, pace: Pace, seconds: float) -> Backlog:
+        """Rows at a rate; returns when the last one is committed."""
+        transactions = round(pace.per_second_each * seconds)
+        count = transactions * pace.writers * pace.per_transaction
+        shape = [transactions, pace.per_transaction, pace.per_second_each, self.workload.key_count, self.workload.name]
+
+        def write(writer: int) -> None:
+            with self.database.connect() as conn:
+                arguments = [self.written, writer, pace.writers, *shape, self._note]
+                conn.execute("CALL steady(%s, %s, %s, %s, %s, %s, %s, %s, %s)", arguments)
+
+        with ThreadPoolExecutor(pace.writers) as pool:
+            list(pool.map(write, range(pace.writers)))
+        backlog = Backlog(self.written, count, "")
+        self.written += count
+        return backlog
+
     def forget_rows(self) -> None:
         """Between rounds: the size of the table is not what is measured. The publication does not tell of it."""
         self.database.execute("TRUNCATE outbox, other")
@@ -113,6 +170,9 @@ class Stage:
         query = "SELECT active_pid FROM pg_replication_slots WHERE slot_name = %s"
         [(pid,)] = self.database.execute(query, [slot])
         return None if pid is None else int(pid)
+
+    def is_read(self, slot: str) -> bool:
+        return self.walsender_pid(slot) is not None
 
     def drop(self) -> None:
         self.database.drop()

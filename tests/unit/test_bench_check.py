@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from tests.bench.check import Delivered, Verdict, number_of
 
 FIRST, COUNT, KEYS = 100, 50, 5
+TOPIC = "orders"
 
 
 def key_of(number: int) -> bytes:
@@ -16,7 +17,7 @@ def key_of(number: int) -> bytes:
 def judge(numbers: Iterable[int]) -> Verdict:
     delivered = Delivered(FIRST, COUNT, KEYS)
     for number in numbers:
-        delivered.take(key_of(number), number)
+        delivered.take(TOPIC, key_of(number), number)
     return delivered.verdict()
 
 
@@ -45,13 +46,13 @@ def test_an_event_that_was_never_written_fails_the_run() -> None:
 def test_an_event_under_another_key_fails_the_run() -> None:
     delivered = Delivered(FIRST, COUNT, KEYS)
     for number in WHOLE:
-        delivered.take(key_of(number) if number != FIRST else b"k4", number)
+        delivered.take(TOPIC, key_of(number) if number != FIRST else b"k4", number)
     assert delivered.verdict() == Verdict(missing=1, phantoms=1, reordered=0, duplicates=0)
 
 
 def test_a_missing_key_fails_the_run() -> None:
     delivered = Delivered(FIRST, COUNT, KEYS)
-    delivered.take(None, FIRST)
+    delivered.take(TOPIC, None, FIRST)
     assert not delivered.verdict().is_good
 
 
