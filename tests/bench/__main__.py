@@ -1,81 +1,56 @@
-"""`make bench`: how fast the relay drains a slot into a real broker, beside the ceilings, in one run.
+"""`make bench` and `make bench-peers`: how fast the relay is, beside its peers and the ceilings, in one run.
 
-Machines differ and are noisy: read the ratios. Each round measures all contenders, one after the other.
+Machines differ and are noisy: read the ratios. All peers of a round drain the same backlog, one after the other.
 """
 
 from __future__ import annotations
 
-import statistics
-from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import click
 
-from tests.bench.drains import Drain, drain_with_pg_recvlogical, drain_with_relay, produce_from_memory
-from tests.bench.ground import Ground, ground
-from tests.bench.latency import Latency, measure_latency
+from tests.bench.measurement import Book, machine_facts
+from tests.bench.part_cold import run_cold
+from tests.bench.part_hot import run_hot
+from tests.bench.part_latency import run_idle, run_latency
+from tests.bench.peers.catalog import CEILINGS, PEERS
+from tests.bench.report import render
+from tests.bench.run import Run
+from tests.bench.workloads import WORKLOADS, find_workload
+
+PARTS = {"hot": run_hot, "cold": run_cold, "latency": run_latency, "idle": run_idle}
 
 
 @click.command()
-@click.option("--rows", default=300_000, show_default=True)
-@click.option("--per-transaction", default=10, show_default=True)
+@click.option("--only", default="hot", show_default=True, help=f"Parts, of {', '.join(PARTS)}.")
+@click.option("--workload", "workloads", default="default", show_default=True, help="Names, or all.")
+@click.option("--peers", default=",".join(("relay", *CEILINGS)), show_default=True, help=f"Of {', '.join(PEERS)}.")
 @click.option("--rounds", default=3, show_default=True)
-@click.option("--rate", default=1000, show_default=True, help="Events per second in the latency part.")
-@click.option("--seconds", default=15.0, show_default=True, help="Length of the latency part.")
-def main(rows: int, per_transaction: int, rounds: int, rate: int, seconds: float) -> None:
-    with ground() as place:
-        relays, readers, producers = _measure_drains(place, rows, per_transaction, rounds)
-        place.make_slot("steady")
-        latency = measure_latency(place, "steady", rate=rate, seconds=seconds)
-    _print_drains(relays, readers, producers, rows, per_transaction)
-    _print_latency(latency)
-
-
-def _measure_drains(
-    place: Ground, rows: int, per_transaction: int, rounds: int
-) -> tuple[list[Drain], list[Drain], list[Drain]]:
-    for number in range(rounds):
-        place.make_slot(f"relay_{number}")
-        place.make_slot(f"reader_{number}")
-    print(f"filling: {rows:,} rows, {per_transaction} per transaction")
-    end_lsn = place.fill(rows, per_transaction=per_transaction)
-    print("warming the broker: a fresh one costs several times the CPU per event")
-    produce_from_memory(place, max(rows, 100_000))
-    relays, readers, producers = [], [], []
-    for number in range(rounds):
-        print(f"round {number + 1} of {rounds}")
-        readers.append(drain_with_pg_recvlogical(place, f"reader_{number}", end_lsn, rows))
-        relays.append(drain_with_relay(place, f"relay_{number}", rows))
-        producers.append(produce_from_memory(place, rows))
-        place.drop_slot(f"reader_{number}")
-        place.drop_slot(f"relay_{number}")
-    return relays, readers, producers
-
-
-def _median(drains: Sequence[Drain], field: Callable[[Drain], float]) -> float:
-    return statistics.median(field(drain) for drain in drains)
-
-
-def _print_drains(
-    relays: list[Drain], readers: list[Drain], producers: list[Drain], rows: int, per_transaction: int
+@click.option("--warm-events", default=1_200_000, show_default=True, help="Before the first workload.")
+@click.option(
+    "--rates", default="1000", show_default=True, help="Of the part latency, in events/s; `half` of the maximum."
+)
+@click.option("--seconds", default=8.0, show_default=True, help="Of a round of the part latency.")
+@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="JSON with all rounds.")
+def main(
+    only: str,
+    workloads: str,
+    peers: str,
+    rounds: int,
+    warm_events: int,
+    rates: str,
+    seconds: float,
+    out: Path | None,
 ) -> None:
-    speed, cpu = (lambda drain: drain.per_second), (lambda drain: drain.cpu_us_per_event)
-    relay, reader, producer = _median(relays, speed), _median(readers, speed), _median(producers, speed)
-    print(f"\ndrain of {rows:,} rows, {per_transaction} per transaction, medians of {len(relays)} rounds")
-    print(f"{'':34}{'events/s':>10}{'CPU us/event':>15}")
-    print(f"{'cdc-relay':34}{relay:>10,.0f}{_median(relays, cpu):>15.1f}")
-    print(f"{'pg_recvlogical to /dev/null':34}{reader:>10,.0f}{_median(readers, cpu):>15.1f}")
-    print(f"{'producing from memory':34}{producer:>10,.0f}{_median(producers, cpu):>15.1f}")
-    print(f"cdc-relay / pg_recvlogical         {relay / reader:.2f}")
-    print(f"cdc-relay / producing from memory  {relay / producer:.2f}")
-    print(f"process start included             {_median(relays, lambda d: d.whole_per_second):,.0f} events/s")
-    print(f"process start to first record      {_median(relays, lambda d: d.first_record_seconds):.2f} s")
-    print(f"peak RSS                           {_median(relays, lambda d: d.peak_rss_mb):.0f} MB")
-    print(f"all rounds, events/s               {', '.join(f'{drain.per_second:,.0f}' for drain in relays)}")
-
-
-def _print_latency(latency: Latency) -> None:
-    print(f"\ncommit to consumer, {latency.count:,} events at {latency.rate:,.0f}/s, one per transaction")
-    print(f"p50 {latency.p50_ms:.1f} ms, p99 {latency.p99_ms:.1f} ms")
+    names = [load.name for load in WORKLOADS] if workloads == "all" else workloads.split(",")
+    chosen = [find_workload(name) for name in names]
+    book = Book(out, machine_facts())
+    run = Run(
+        book, peers.split(","), chosen, rounds=rounds, warm_events=warm_events, rates=rates.split(","), seconds=seconds
+    )
+    for part in only.split(","):
+        PARTS[part](run)
+    print(render(book))
 
 
 if __name__ == "__main__":

@@ -82,11 +82,11 @@ def drain_with_pg_recvlogical(ground: Ground, slot: str, end_lsn: str, row_count
 
 def produce_from_memory(ground: Ground, row_count: int) -> Drain:
     """The same records from memory, with the relay's own producer settings: what is left without reading."""
-    arguments = [ground.kafka.bootstrap, TOPIC, str(row_count)]
+    arguments = [ground.kafka.bootstrap, TOPIC, str(row_count), "270", "none"]
     command = [sys.executable, "-m", "tests.bench.produce", *arguments]
     output = subprocess.run(command, check=True, timeout=STALL_SECONDS, capture_output=True, text=True).stdout
-    per_second, cpu_us = map(float, output.split())
-    return Drain(per_second, cpu_us)
+    seconds, cpu_seconds = map(float, output.split())
+    return Drain(row_count / seconds, cpu_seconds / row_count * 1e6)
 
 
 def _children_cpu_seconds() -> float:

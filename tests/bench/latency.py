@@ -1,66 +1,86 @@
-"""Commit to consumer at a steady rate: a row is stamped just before its commit; a consumer then looks at its clock."""
+"""Commit to consumer at a steady rate: one peer at a time, caught up and hot, the others held."""
 
 from __future__ import annotations
 
-import statistics
-import threading
+import signal
+import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
-import orjson
-from confluent_kafka import TopicPartition
+from tests.bench.hot import HotStage
+from tests.bench.inspection import inspect
+from tests.bench.peers.peer import Peer
+from tests.bench.processes import cpu_seconds
+from tests.bench.stage import Pace
+from tests.fixtures.process import Process, end, spawn, tail, wait_until
 
-from tests.bench.ground import TOPIC, Ground
+__all__ = ["Latency", "measure_latency", "pace_of"]
 
-__all__ = ["Latency", "measure_latency"]
-
-_INSERT = (
-    "INSERT INTO outbox (id, aggregatetype, aggregateid, type, payload)"
-    " VALUES (gen_random_uuid(), 'bench', %s, 'Placed', %s::jsonb)"
-)
+WARM_SECONDS = 2.0
+WRITERS = 5
+SINGLE_ROWS_UP_TO = 5000
 
 
 @dataclass(frozen=True)
 class Latency:
+    peer: str
+    rate_per_s: float
     p50_ms: float
+    p90_ms: float
     p99_ms: float
-    count: int
-    rate: float
+    max_ms: float
+    cpu_percent: float  # of one core
+    written_per_s: float
+
+    def values(self) -> dict[str, float]:
+        return {name: value for name, value in vars(self).items() if name != "peer"}
+
+    def __str__(self) -> str:
+        delays = f"p50 {self.p50_ms:.1f}, p99 {self.p99_ms:.1f}, max {self.max_ms:.0f} ms"
+        return f"{self.peer:18}{self.rate_per_s:>8,.0f}/s  {delays}, {self.cpu_percent:.0f} % CPU"
 
 
-def measure_latency(ground: Ground, slot: str, *, rate: int, seconds: float) -> Latency:
-    consumer = ground.consumer()
-    offset = ground.end_offset(consumer)
-    consumer.assign([TopicPartition(TOPIC, 0, offset)])
-    relay = ground.relay(slot).start().wait_ready()
-    warm_up = rate * 2
-    count = int(rate * seconds) + warm_up
-    writer = threading.Thread(target=_write, args=(ground, count, rate), daemon=True)
-    started = time.monotonic()
-    writer.start()
-    samples: list[float] = []
-    while len(samples) < count and time.monotonic() - started < seconds * 3 + 30:
-        for message in consumer.consume(500, timeout=0.001):
-            value = message.value()
-            if value is not None and message.error() is None:
-                samples.append((time.time_ns() - orjson.loads(value)["at"]) / 1e6)
-    elapsed = time.monotonic() - started
-    writer.join()
-    consumer.close()
-    relay.stop()
-    if len(samples) < count:
-        raise SystemExit(f"only {len(samples)} of {count} events arrived:\n{relay.stderr}")
-    measured = sorted(samples[warm_up:])
-    p99 = measured[int(len(measured) * 0.99)]
-    return Latency(statistics.median(measured), p99, len(measured), count / elapsed)
+def pace_of(rate: float) -> Pace:
+    """One session up to 1,000/s, then five; one row per transaction up to 5,000/s, then ten."""
+    writers = 1 if rate <= 1000 else WRITERS
+    per_transaction = 1 if rate <= SINGLE_ROWS_UP_TO else 10
+    return Pace(writers, rate / writers / per_transaction, per_transaction)
 
 
-def _write(ground: Ground, count: int, rate: int) -> None:
-    """One row per transaction, on a clock; a late one does not make the next ones early."""
-    with ground.postgres.connect() as conn:
-        due = time.monotonic()
-        for number in range(count):
-            due = max(due + 1 / rate, time.monotonic() - 0.1)
-            if (pause := due - time.monotonic()) > 0:
-                time.sleep(pause)
-            conn.execute(_INSERT, [str(number % 1000), f'{{"at": {time.time_ns()}}}'])
+def measure_latency(stage: HotStage, peer: Peer, *, rate: float, seconds: float) -> Latency:
+    stage.catch_up(peer)
+    before, pace = stage.ends(peer), pace_of(rate)
+    [((topic, _), offset)] = before.items()
+    count = round(pace.per_second_each * (seconds + WARM_SECONDS)) * pace.writers * pace.per_transaction
+    skip = round(rate * WARM_SECONDS)
+    with _reader(stage, topic, offset, count, skip) as output:
+        cpu, started = cpu_seconds(peer.pid), time.monotonic()
+        backlog = stage.stage.write_steadily(pace, seconds + WARM_SECONDS)
+        elapsed = time.monotonic() - started
+        used = cpu_seconds(peer.pid) - cpu
+        wait_until(lambda: len(output.read_text().split()) == 1 + 4, timeout=90, what=f"{count} events arrive")
+        p50, p90, p99, worst = map(float, output.read_text().split()[1:])
+    inspect(stage.stage, peer.name, before, stage.ends(peer), backlog)
+    peer.hold()
+    return Latency(peer.name, rate, p50, p90, p99, worst, used / elapsed * 100, count / elapsed)
+
+
+@contextmanager
+def _reader(stage: HotStage, topic: str, offset: int, count: int, skip: int) -> Iterator[Path]:
+    """The consumer's process, ready; the file that it prints into."""
+    servers = stage.stage.servers
+    output, log = servers.directory / "latency.out", servers.directory / "latency.log"
+    output.write_text("")
+    arguments = [servers.kafka.bootstrap, topic, str(offset), str(count), str(skip)]
+    command = [sys.executable, "-m", "tests.bench.latency_reader", *arguments]
+    process: Process = spawn(command, log=log, stdout=output)
+    try:
+        wait_until(lambda: "ready" in output.read_text(), timeout=30, what="the consumer is ready")
+        yield output
+    except TimeoutError as exc:
+        raise SystemExit(f"{exc}: {tail(log)}") from exc
+    finally:
+        end(process, with_signal=signal.SIGKILL, timeout=30)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import signal
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +36,7 @@ def find_connect_jars() -> ConnectJars | str:
 class ConnectWorker:
     """start() and destroy(); connectors come and go in between."""
 
-    def __init__(self, jars: ConnectJars, bootstrap: str) -> None:
+    def __init__(self, jars: ConnectJars, bootstrap: str, *, java_options: Sequence[str] = ("-Xmx512m",)) -> None:
         self.port = free_port()
         self.directory = scratch_dir("connect")
         self.log = self.directory / "worker.log"
@@ -44,16 +44,38 @@ class ConnectWorker:
         # No plugin.path: in Kafka 3.9.1 a standalone worker that is asked over REST looks for a plugin's transforms
         # with the wrong class loader, and never answers.
         self._class_path = ":".join(f"{folder}/*" for folder in jars)
+        self._java_options = java_options
         self._process: Process | None = None
         (self.directory / "log4j.properties").write_text(LOG4J)
 
+    @property
+    def pid(self) -> int:
+        if self._process is None:
+            raise RuntimeError("Kafka Connect is not running")
+        return self._process.pid
+
+    @property
+    def is_running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
     def start(self, *, timeout: float = 120) -> None:
-        file = self.directory / "worker.properties"
-        file.write_text("".join(f"{name}={value}\n" for name, value in self._properties().items()))
-        java = ["java", "-Xmx512m", f"-Dlog4j.configuration=file:{self.directory}/log4j.properties"]
-        command = [*java, "-cp", self._class_path, _MAIN, str(file)]
-        self._process = spawn(command, log=self.log, cwd=self.directory)
+        self.launch()
         wait_until(self._answers, timeout=timeout, what=f"Kafka Connect answers on port {self.port}", every=0.2)
+
+    def launch(self, connector: Mapping[str, str] | None = None) -> None:
+        """Without waiting; a connector that is given here runs from the start."""
+        files = [self._write("worker.properties", self._properties())]
+        if connector is not None:
+            files.append(self._write("connector.properties", connector))
+        java = ["java", *self._java_options, f"-Dlog4j.configuration=file:{self.directory}/log4j.properties"]
+        command = [*java, "-cp", self._class_path, _MAIN, *map(str, files)]
+        self._process = spawn(command, log=self.log, cwd=self.directory)
+
+    def stop(self, *, timeout: float = 60) -> None:
+        """SIGTERM: the worker stores its connectors' offsets, for the next start."""
+        if self._process is not None:
+            process, self._process = self._process, None
+            end(process, with_signal=signal.SIGTERM, timeout=timeout)
 
     def destroy(self) -> None:
         try:
@@ -73,6 +95,11 @@ class ConnectWorker:
         status = self._ask("GET", f"/connectors/{name}/status")
         parts = [status["connector"], *status["tasks"]]
         return next((str(part["trace"]) for part in parts if part["state"] == "FAILED"), None)
+
+    def _write(self, name: str, properties: Mapping[str, str]) -> Path:
+        file = self.directory / name
+        file.write_text("".join(f"{key}={value}\n" for key, value in properties.items()))
+        return file
 
     def _properties(self) -> dict[str, str]:
         return {

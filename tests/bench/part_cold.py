@@ -1,0 +1,143 @@
+"""The part `cold`: a backlog that was written before, timed from the start of the process to its last record.
+
+Debezium starts with its connector configured, and with the offsets that an earlier run of it stored: without them it
+would begin at the current position and skip the backlog. All are primed alike: run once, for one event, and stopped.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Protocol
+
+from tests.bench.costs import Costs, server_costs
+from tests.bench.drain import Drain, make_drain
+from tests.bench.inspection import inspect
+from tests.bench.peers.debezium import TUNED, UNTUNED, Debezium
+from tests.bench.peers.one_shot import Produce
+from tests.bench.peers.relay import Relay
+from tests.bench.processes import cpu_seconds, rss_peak_mb
+from tests.bench.run import Run
+from tests.bench.servers import servers
+from tests.bench.stage import Backlog, Stage
+from tests.bench.watch import Watch
+from tests.bench.workloads import DEFAULT
+from tests.fixtures.process import wait_until
+
+__all__ = ["run_cold"]
+
+STALL_SECONDS = 120
+QUIET_SECONDS = 0.5
+BROKER_WARM_EVENTS = 600_000
+
+
+class Starter(Protocol):
+    """A peer that can be started and stopped like a service."""
+
+    name: str
+
+    @property
+    def topics(self) -> list[str]: ...
+    @property
+    def pid(self) -> int: ...
+    @property
+    def slot(self) -> str: ...
+    def prepare(self, stage: Stage) -> None: ...
+    def start(self) -> None: ...
+    def stop(self) -> None: ...
+    def end(self) -> None: ...
+    def complaint(self) -> str: ...
+
+
+_MAKERS: dict[str, Callable[[], Starter]] = {
+    "relay": Relay,
+    TUNED.name: lambda: Debezium(TUNED),
+    UNTUNED.name: lambda: Debezium(UNTUNED),
+}
+
+
+def run_cold(run: Run) -> None:
+    peers = [_MAKERS[name]() for name in run.peers if name in _MAKERS]
+    try:
+        with servers() as place:
+            stage = ColdStage(Stage(place, DEFAULT), peers)
+            run.say("cold: priming")
+            stage.prime()
+            for number in range(run.rounds):
+                for drain, first_s in stage.round(number):
+                    run.say(f"round {number + 1}  {drain}, first record after {first_s:.2f} s")
+                    run.add("cold", DEFAULT.name, drain.peer, number, {**drain.values(), "first_record_s": first_s})
+    finally:
+        for peer in peers:
+            peer.end()
+
+
+class ColdStage:
+    def __init__(self, stage: Stage, peers: list[Starter]) -> None:
+        self.stage = stage
+        self.peers = peers
+        self._watches: dict[str, Watch] = {}
+
+    def prime(self) -> None:
+        """They run at the same time, for one event must do for all slots."""
+        self._warm_broker()
+        for peer in self.peers:
+            peer.prepare(self.stage)
+            self._watches[peer.name] = Watch(self.stage.servers.kafka.bootstrap, peer.topics, DEFAULT.partitions)
+            peer.start()
+        for peer in self.peers:
+            is_read = partial(self.stage.is_read, peer.slot)
+            wait_until(is_read, timeout=60, what=f"{peer.name} reads its slot")
+        self.stage.fill(1)
+        for peer in self.peers:
+            wait_until(partial(self._has_delivered, peer), timeout=60, what=f"{peer.name} delivers")
+            peer.stop()
+
+    def round(self, turn: int) -> Iterator[tuple[Drain, float]]:
+        """With the seconds to the first record."""
+        backlog = self.stage.fill()
+        shift = turn % len(self.peers)
+        for peer in self.peers[shift:] + self.peers[:shift]:
+            yield self._drain(peer, backlog)
+        self.stage.forget_rows()
+
+    def _drain(self, peer: Starter, backlog: Backlog) -> tuple[Drain, float]:
+        before, costs = self._watches[peer.name].ends(), server_costs(self.stage.servers)
+        started = time.monotonic()
+        peer.start()
+        first, last = self._watch(peer, sum(before.values()), backlog.count)
+        spent = server_costs(self.stage.servers).since(costs)
+        spent = Costs(cpu_seconds(peer.pid), 0.0, spent.postgres, spent.broker)
+        rss = rss_peak_mb(peer.pid)
+        peer.stop()
+        duplicates = inspect(self.stage, peer.name, before, self._watches[peer.name].ends(), backlog)
+        drain = make_drain(peer.name, backlog.count, last - started, spent, rss_peak_mb=rss, duplicates=duplicates)
+        return drain, first - started
+
+    def _watch(self, peer: Starter, before: int, count: int) -> tuple[float, float]:
+        """When the first and the last record were seen. One that comes again hides one that is missing: so the end is
+        when no more come."""
+        started = first = last = time.monotonic()
+        seen = before
+        while seen < before + count or time.monotonic() - last < QUIET_SECONDS:
+            now_seen, now = self._count(peer), time.monotonic()
+            first, last = (now if seen == before else first), (now if now_seen > seen else last)
+            seen = now_seen
+            if now - started > STALL_SECONDS:
+                left = f"{before + count - seen} events left after {STALL_SECONDS} s"
+                raise SystemExit(f"{peer.name}, cold: {left}:\n{peer.complaint()}")
+            time.sleep(0.005 if seen == before else 0.02)
+        return first, last
+
+    def _has_delivered(self, peer: Starter) -> bool:
+        return self._count(peer) > 0
+
+    def _count(self, peer: Starter) -> int:
+        return self._watches[peer.name].count()
+
+    def _warm_broker(self) -> None:
+        """A fresh one costs several times the CPU per event."""
+        producer = Produce()
+        producer.open(self.stage)
+        producer.run(Backlog(0, BROKER_WARM_EVENTS, ""))

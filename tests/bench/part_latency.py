@@ -1,0 +1,75 @@
+"""The parts `latency` and `idle`: what a hot connector does at a steady rate, and with nothing to do."""
+
+from __future__ import annotations
+
+import time
+
+from tests.bench.hot import HotStage
+from tests.bench.latency import measure_latency
+from tests.bench.part_hot import warm
+from tests.bench.peers.catalog import CONNECTORS
+from tests.bench.peers.peer import Peer
+from tests.bench.processes import cpu_seconds, rss_peak_mb
+from tests.bench.run import Run
+from tests.bench.servers import servers
+from tests.bench.stage import Stage
+from tests.bench.workloads import DEFAULT
+
+__all__ = ["run_idle", "run_latency"]
+
+IDLE_SECONDS = 20.0
+IDLE_WARM_EVENTS = 300_000
+HALF = "half"
+
+
+def run_latency(run: Run) -> None:
+    names = [name for name in run.peers if name in CONNECTORS]
+    with servers() as place, run.make_peers(names) as peers:
+        stage = HotStage(Stage(place, DEFAULT))
+        stage.add(peers)
+        maxima = warm(run, stage, run.warm_events)
+        for rate in run.rates:
+            rate_per_s = _half(maxima) if rate == HALF else float(rate)
+            for number in range(run.rounds):
+                _measure(run, stage, rate, rate_per_s, number, maxima)
+            stage.stage.forget_rows()
+        stage.close()
+
+
+def _measure(run: Run, stage: HotStage, rate: str, rate_per_s: float, number: int, maxima: dict[str, float]) -> None:
+    """Not those that could not keep up."""
+    able = [peer for peer in stage.streaming if maxima[peer.name] > 1.2 * rate_per_s]
+    shift = number % len(able)
+    for peer in able[shift:] + able[:shift]:
+        latency = measure_latency(stage, peer, rate=rate_per_s, seconds=run.seconds)
+        run.say(f"round {number + 1}  {latency}")
+        run.add("latency", rate, peer.name, number, latency.values())
+
+
+def _half(maxima: dict[str, float]) -> float:
+    """Of the slower one of the relay and the tuned Debezium, in full hundreds."""
+    slowest = min(rate for name, rate in maxima.items() if name != "debezium-default")
+    return slowest / 2 // 100 * 100
+
+
+def run_idle(run: Run) -> None:
+    names = [name for name in run.peers if name in CONNECTORS]
+    with servers() as place, run.make_peers(names) as peers:
+        stage = HotStage(Stage(place, DEFAULT))
+        stage.add(peers)
+        warm(run, stage, IDLE_WARM_EVENTS)
+        for peer in stage.streaming:
+            stage.catch_up(peer)
+            values = _watch_idle(peer)
+            peer.hold()
+            run.say(f"idle  {peer.name:18}{values['cpu_percent']:.2f} % CPU")
+            run.add("idle", DEFAULT.name, peer.name, 0, values)
+        stage.close()
+
+
+def _watch_idle(peer: Peer) -> dict[str, float]:
+    time.sleep(2)
+    before = cpu_seconds(peer.pid)
+    time.sleep(IDLE_SECONDS)
+    spent = cpu_seconds(peer.pid) - before
+    return {"cpu_percent": spent / IDLE_SECONDS * 100, "rss_peak_mb": rss_peak_mb(peer.pid)}

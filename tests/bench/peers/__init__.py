@@ -1,0 +1,1 @@
+"""Who is compared: one file each, behind the interface of peer.py."""

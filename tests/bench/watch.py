@@ -1,0 +1,27 @@
+"""How many records are on a peer's topics, by their end offsets: one small request, which costs the peer nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin._listoffsets import OffsetSpec
+
+__all__ = ["Ends", "Watch"]
+
+Ends = dict[tuple[str, int], int]
+
+
+class Watch:
+    def __init__(self, bootstrap: str, topics: Sequence[str], partitions: int) -> None:
+        self._admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
+        latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]  # theirs
+        self._asked = {TopicPartition(topic, number): latest for topic in topics for number in range(partitions)}
+
+    def ends(self) -> Ends:
+        answers = self._admin.list_offsets(self._asked, request_timeout=30)
+        return {(asked.topic, asked.partition): int(answer.result().offset) for asked, answer in answers.items()}
+
+    def count(self) -> int:
+        return sum(self.ends().values())
