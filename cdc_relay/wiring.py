@@ -80,7 +80,7 @@ def run_relay(config: RelayConfig, *, stop: Stop, wait: bool = True, accept_gap:
 
 
 def _collect_garbage() -> None:
-    """From now on, but not among what is there for good. What a record leaves behind is counted away: looking for cycles
+    """From now on, but not among what is there for good. What a record leaves is counted away: looking for cycles
     among the open records took a quarter of the loop's time, and a hundred thousand objects are less than they have."""
     gc.freeze()
     gc.set_threshold(100_000)
