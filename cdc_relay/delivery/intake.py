@@ -249,6 +249,7 @@ class Intake:
             self.reply_is_due = True
         if not self.ledger.in_transaction:
             self.idle_lsn = keepalive.wal_end
+            self.lag_us = 0
             self._parked.pass_position(keepalive.wal_end)
 
 

@@ -24,6 +24,7 @@ cdef extern from *:
     object alloc_of(object type, Py_ssize_t size)
 
 cdef enum:
+    KEEPALIVE_SIZE = 18
     HEADER = 25  # of an XLogData frame; behind it is the pgoutput message
     MAX_COLUMNS = 256  # of a row that is taken here
     CACHE_LIMIT = 10_000
@@ -144,6 +145,8 @@ cdef class Lane:
         cdef uint8_t kind
         if type(frame) is bytes:
             data, size = <const uint8_t*>PyBytes_AS_STRING(frame), PyBytes_GET_SIZE(frame)
+            if size == KEEPALIVE_SIZE and data[0] == b"k" and data[17] == 0 and self._pass_idle(data):
+                return None
             if size > HEADER + 8 and data[0] == b"w":
                 kind = data[HEADER]
                 if kind == b"I":
@@ -157,6 +160,17 @@ cdef class Lane:
         self._has_shape = False  # a Relation may say something new
         self._shapes.clear()
         return self._take_any(frame)
+
+    cdef bint _pass_idle(self, const uint8_t* data) except -1:
+        """A keepalive that wants no answer: one comes with each transaction while the stream is caught up."""
+        cdef uint64_t wal_end = _uint64(data + 1)
+        if self._has_passed_parked or self._parked.is_passed:
+            self._ledger.receive(wal_end)
+            if self._ledger.current is None:
+                self._intake.idle_lsn = wal_end
+                self._intake.lag_us = 0
+            return True
+        return False
 
     cdef bint _begin(self, const uint8_t* data) except -1:
         cdef int64_t time = <int64_t>_uint64(data + HEADER + 9), send_time = <int64_t>_uint64(data + 17)
