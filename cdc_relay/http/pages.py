@@ -54,7 +54,7 @@ def _status_page(stats: Stats) -> Response:
 def _metrics_page(stats: Stats) -> Page:
     @cache
     def build() -> Page:
-        """At the first visit: a start takes 15 ms less, and a relay that nobody scrapes 2 MB."""
+        """At the first visit: its library would make every start later, and costs 1 MB."""
         from prometheus_client.exposition import choose_encoder
 
         from cdc_relay.http.metrics import build_registry

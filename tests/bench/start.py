@@ -29,7 +29,7 @@ STAGES = {
     "configuration": "import cdc_relay.cli.run",
     "file read": "import sys, pathlib, cdc_relay.cli.run as run; run.load(pathlib.Path(sys.argv[1]))",
     "all of run": "import sys, pathlib, cdc_relay.cli.run as run; run.load(pathlib.Path(sys.argv[1]))\n"
-    "import cdc_relay.wiring",
+    "import cdc_relay.wiring, cdc_relay.sinks.kafka",
 }
 _PEAK = "\nimport re; print(re.search(r'VmHWM:\\s+(\\d+)', open('/proc/self/status').read())[1])"
 
@@ -113,7 +113,7 @@ def _stage(code: str, config: Path, rounds: int) -> tuple[float, float]:
     seconds, peaks = [], []
     for _ in range(rounds):
         started = time.monotonic()
-        command = [sys.executable, "-c", code + _PEAK, str(config)]
+        command = [sys.executable, "-c", f"import gc; gc.disable()\n{code}{_PEAK}", str(config)]
         peaks.append(int(subprocess.run(command, check=True, capture_output=True, text=True).stdout) * 1024 / 1e6)
         seconds.append(time.monotonic() - started)
     return statistics.median(seconds), statistics.median(peaks)

@@ -21,7 +21,7 @@ __all__ = ["CheckBeside"]
 
 log = structlog.get_logger()
 
-_PAUSE_SECONDS = 1.0  # its imports and questions would make the first records 40 ms late
+_PAUSE_SECONDS = 1.0  # its imports and questions would compete with the first records
 
 
 class CheckBeside:

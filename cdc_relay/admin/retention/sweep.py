@@ -1,7 +1,7 @@
 """One pass over everything that has a time to stay: the lot, and the outbox tables one after the other.
 
 Yields what was done with each, trouble included: one table's trouble is not another's.
-What a pass needs is imported by the first pass, which a relay makes long after its start: 15 ms.
+What a pass needs is imported by the first pass, which a relay makes long after its start.
 """
 
 from __future__ import annotations
