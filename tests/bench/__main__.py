@@ -5,6 +5,7 @@ Machines differ and are noisy: read the ratios. All peers of a round drain the s
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import click
@@ -13,12 +14,22 @@ from tests.bench.measurement import Book, machine_facts
 from tests.bench.part_cold import run_cold
 from tests.bench.part_hot import run_hot
 from tests.bench.part_latency import run_idle, run_latency
+from tests.bench.part_ratios import run_bad_rows, run_strict, run_tenants
 from tests.bench.peers.catalog import CEILINGS, PEERS
 from tests.bench.report import render
 from tests.bench.run import Run
 from tests.bench.workloads import WORKLOADS, find_workload
 
-PARTS = {"hot": run_hot, "cold": run_cold, "latency": run_latency, "idle": run_idle}
+PARTS: dict[str, Callable[[Run], None]] = {
+    "hot": run_hot,
+    "cold": run_cold,
+    "latency": run_latency,
+    "idle": run_idle,
+    "tenants": run_tenants,
+    "strict": run_strict,
+    "bad-rows": run_bad_rows,
+}
+QUICK = "hot,latency"
 
 
 @click.command()
@@ -31,6 +42,7 @@ PARTS = {"hot": run_hot, "cold": run_cold, "latency": run_latency, "idle": run_i
     "--rates", default="1000", show_default=True, help="Of the part latency, in events/s; `half` of the maximum."
 )
 @click.option("--seconds", default=8.0, show_default=True, help="Of a round of the part latency.")
+@click.option("--rows", type=int, help="At most, per backlog: for a quick look.")
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="JSON with all rounds.")
 def main(
     only: str,
@@ -40,6 +52,7 @@ def main(
     warm_events: int,
     rates: str,
     seconds: float,
+    rows: int | None,
     out: Path | None,
 ) -> None:
     names = [load.name for load in WORKLOADS] if workloads == "all" else workloads.split(",")

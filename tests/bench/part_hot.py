@@ -18,10 +18,26 @@ WARM_ROWS = 300_000
 
 
 def run_hot(run: Run) -> None:
-    with servers() as place, run.make_peers(run.peers) as peers:
-        run.say("servers are up")
-        for number, workload in enumerate(run.workloads):
-            drain_workload(run, place, workload, peers, warm_events=run.warm_events if number == 0 else WARM_ROWS)
+    """Encrypted workloads have servers of their own."""
+    for tls in (False, True):
+        workloads = [workload for workload in run.workloads if workload.tls == tls]
+        if workloads:
+            _drain_all(run, workloads, tls=tls)
+
+
+def _drain_all(run: Run, workloads: Sequence[Workload], *, tls: bool) -> None:
+    with servers(tls=tls) as place, run.make_peers(run.peers) as peers:
+        run.say(f"servers are up, Postgres {place.postgres.version}")
+        for number, workload in enumerate(workloads):
+            chosen = [peer for peer in peers if _tells(peer.name, workload)]
+            drain_workload(
+                run, place, run.sized(workload), chosen, warm_events=run.warm_events if number == 0 else WARM_ROWS
+            )
+
+
+def _tells(peer: str, workload: Workload) -> bool:
+    """The ceilings of the common workloads are no news elsewhere."""
+    return peer in ("relay", "debezium-tuned") or workload.with_all or (peer == "raw-napping" and workload.with_reader)
 
 
 def drain_workload(

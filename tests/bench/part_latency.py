@@ -25,9 +25,9 @@ HALF = "half"
 def run_latency(run: Run) -> None:
     names = [name for name in run.peers if name in CONNECTORS]
     with servers() as place, run.make_peers(names) as peers:
-        stage = HotStage(Stage(place, DEFAULT))
+        stage = HotStage(Stage(place, run.sized(DEFAULT)))
         stage.add(peers)
-        maxima = warm(run, stage, run.warm_events)
+        maxima = warm(run, stage, max(run.warm_events, IDLE_WARM_EVENTS))
         for rate in run.rates:
             rate_per_s = _half(maxima) if rate == HALF else float(rate)
             for number in range(run.rounds):
@@ -55,7 +55,7 @@ def _half(maxima: dict[str, float]) -> float:
 def run_idle(run: Run) -> None:
     names = [name for name in run.peers if name in CONNECTORS]
     with servers() as place, run.make_peers(names) as peers:
-        stage = HotStage(Stage(place, DEFAULT))
+        stage = HotStage(Stage(place, run.sized(DEFAULT)))
         stage.add(peers)
         warm(run, stage, IDLE_WARM_EVENTS)
         for peer in stage.streaming:
