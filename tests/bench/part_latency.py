@@ -15,7 +15,7 @@ from tests.bench.servers import servers
 from tests.bench.stage import Stage
 from tests.bench.workloads import DEFAULT
 
-__all__ = ["run_idle", "run_latency"]
+__all__ = ["HALF", "run_idle", "run_latency"]
 
 IDLE_SECONDS = 20.0
 IDLE_WARM_EVENTS = 300_000

@@ -1,4 +1,4 @@
-"""The parts `tenants`, `strict` and `bad-rows`: what the relay's own features cost, each beside the relay without it."""
+"""The parts `tenants`, `strict` and `bad-rows`: what features of the relay cost, each beside the relay without it."""
 
 from __future__ import annotations
 
