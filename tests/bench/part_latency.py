@@ -6,7 +6,7 @@ import time
 
 from tests.bench.hot import HotStage
 from tests.bench.latency import measure_latency
-from tests.bench.part_hot import warm
+from tests.bench.measure import warm
 from tests.bench.peers.catalog import CONNECTORS
 from tests.bench.peers.peer import Peer
 from tests.bench.processes import cpu_seconds, rss_peak_mb
@@ -27,7 +27,7 @@ def run_latency(run: Run) -> None:
     with servers() as place, run.make_peers(names) as peers:
         stage = HotStage(Stage(place, run.sized(DEFAULT)))
         stage.add(peers)
-        maxima = warm(run, stage, max(run.warm_events, IDLE_WARM_EVENTS))
+        maxima = warm(stage, max(run.warm_events, IDLE_WARM_EVENTS), run.say)
         for rate in run.rates:
             rate_per_s = _half(maxima) if rate == HALF else float(rate)
             for number in range(run.rounds):
@@ -57,7 +57,7 @@ def run_idle(run: Run) -> None:
     with servers() as place, run.make_peers(names) as peers:
         stage = HotStage(Stage(place, run.sized(DEFAULT)))
         stage.add(peers)
-        warm(run, stage, IDLE_WARM_EVENTS)
+        warm(stage, IDLE_WARM_EVENTS, run.say)
         for peer in stage.streaming:
             stage.catch_up(peer)
             values = _watch_idle(peer)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tests.bench.bad_rows import bad_rows
 from tests.bench.hot import HotStage
-from tests.bench.part_hot import WARM_ROWS, warm
+from tests.bench.measure import WARM_ROWS, warm
 from tests.bench.peers.relay import Relay
 from tests.bench.run import Run
 from tests.bench.servers import servers
@@ -35,7 +35,7 @@ def _compare(run: Run, name: str, stage: Stage, relays: Sequence[Relay]) -> None
     try:
         hot = HotStage(stage)
         hot.add(relays)
-        warm(run, hot, WARM_ROWS)
+        warm(hot, WARM_ROWS, run.say)
         for number in range(run.rounds):
             for drain in hot.round(turn=number):
                 run.say(f"{name}, round {number + 1}  {drain}")

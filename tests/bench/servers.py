@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -61,6 +63,7 @@ class Servers:
 @contextmanager
 def servers(*, tls: bool = False) -> Iterator[Servers]:
     """With TLS on Debian's Postgres: the wheel's is built without."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by SIGTERM"))  # with every teardown
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed package has its bytecode; so has ours
     install, jars = find_install(15 if tls else 18), find_jars()
     if not isinstance(install, Install) or isinstance(jars, str):
