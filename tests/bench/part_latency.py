@@ -27,7 +27,8 @@ def run_latency(run: Run) -> None:
     with servers() as place, run.make_peers(names) as peers:
         stage = HotStage(Stage(place, run.sized(DEFAULT)))
         stage.add(peers)
-        maxima = warm(stage, max(run.warm_events, IDLE_WARM_EVENTS), run.say)
+        with_jvm = any(name.startswith("debezium") for name in names)
+        maxima = warm(stage, max(run.warm_events, IDLE_WARM_EVENTS) if with_jvm else IDLE_WARM_EVENTS, run.say)
         for rate in run.rates:
             rate_per_s = _half(maxima) if rate == HALF else float(rate)
             for number in range(run.rounds):
