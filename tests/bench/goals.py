@@ -16,7 +16,7 @@ RELAY, TUNED = "relay", "debezium-tuned"
 @dataclass(frozen=True)
 class Goal:
     what: str
-    floor: float
+    floor: float | None  # None: there is a goal alone
     goal: float
     figure: Figure
     unit: str = "x"
@@ -27,7 +27,8 @@ class Goal:
         figure = self.figure(book)
         if figure is None:
             return None
-        return Reached(figure, self._holds(figure, self.floor), self._holds(figure, self.goal))
+        floor = self.floor is not None and self._holds(figure, self.floor)
+        return Reached(figure, floor, self._holds(figure, self.goal))
 
     def _holds(self, figure: float, limit: float) -> bool:
         return figure >= limit if self.more_is_better else figure <= limit
@@ -75,7 +76,7 @@ GOALS = (
     ),
     Goal(
         "the same, of the raw reader that naps",
-        0.0,
+        None,
         0.9,
         _ratio("hot", "default", "events_per_s", to="raw-napping"),
         more_is_better=True,

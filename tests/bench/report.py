@@ -81,8 +81,8 @@ def _goals(book: Book) -> Iterator[str]:
         yield _row([goal.what, _figure(goal, goal.floor), _figure(goal, goal.goal), figure, verdict])
 
 
-def _figure(goal: Goal, figure: float) -> str:
-    return f"{figure:.{0 if goal.unit == 'MB' else 2}f} {goal.unit}"
+def _figure(goal: Goal, figure: float | None) -> str:
+    return "" if figure is None else f"{figure:.{0 if goal.unit == 'MB' else 2}f} {goal.unit}"
 
 
 def _head(titles: Sequence[str]) -> list[str]:

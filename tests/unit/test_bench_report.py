@@ -45,6 +45,12 @@ def test_below_the_floor_is_said() -> None:
     assert str(DRAIN.reached(book(hot("relay", 70), hot("debezium-tuned", 100)))) == "not reached"
 
 
+def test_a_goal_without_a_floor_is_reached_or_not() -> None:
+    raw = find_goal("the same, of the raw reader")
+    for rate, verdict in ((95, "goal"), (23, "not reached")):
+        assert str(raw.reached(book(hot("relay", rate), hot("raw-napping", 100)))) == verdict
+
+
 def test_where_less_is_better_less_reaches_the_goal() -> None:
     first = find_goal("process start to first record")
     for seconds, verdict in ((0.5, "goal"), (0.9, "floor"), (1.1, "not reached")):
