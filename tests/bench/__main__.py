@@ -72,7 +72,8 @@ def main(
     warm_events: int,
     out: Path | None,
 ) -> None:
-    book = Book(out, machine_facts())
+    asked = {"rounds": rounds, "rows": rows, "seconds": seconds, "warm_events": warm_events}
+    book = Book(out, machine_facts() | {"options": asked})
     run = Run(book, peers, [find_workload(name) for name in workloads], rounds=rounds, rates=rates, rows=rows or None)
     run.seconds, run.warm_events = seconds, warm_events
     for part in only:
