@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: install demo test lint bench compare-debezium lock clean
+.PHONY: install demo test lint bench bench-peers compare-debezium lock clean
 
 install: $(VENV)/.demo
 demo: install
@@ -16,7 +16,11 @@ lint: $(VENV)/.test
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports
 
 bench: $(VENV)/.test
-	$(BIN)/python -m tests.bench
+	$(BIN)/python -m tests.bench $(BENCH)
+
+# Everything, beside Debezium: most of an hour. One part of it: make bench-peers BENCH='--only cold'. Needs Java and Maven.
+bench-peers: $(VENV)/.test
+	$(BIN)/python -m tests.bench --only all --workload all --peers all --rates all --rows 0 --seconds 8 --out .cache/bench-peers.json $(BENCH)
 
 # A real Debezium over the corpus of tests/compare; writes tests/golden/debezium_wire.json. Needs Java and Maven.
 compare-debezium: $(VENV)/.test

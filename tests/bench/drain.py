@@ -21,6 +21,7 @@ class Drain:
     broker_us: float
     rss_peak_mb: float
     duplicates: int = 0
+    rows: int = 0
 
     @property
     def all_us(self) -> float:
@@ -36,6 +37,7 @@ class Drain:
             "all_us": self.all_us,
             "rss_peak_mb": self.rss_peak_mb,
             "duplicates": self.duplicates,
+            "rows": self.rows,
         }
 
     def __str__(self) -> str:
@@ -49,4 +51,4 @@ def make_drain(
 ) -> Drain:
     each = 1e6 / count
     cpu = (costs.connector * each, costs.walsender * each, costs.postgres * each, costs.broker * each)
-    return Drain(peer, count / seconds, *cpu, rss_peak_mb, duplicates)
+    return Drain(peer, count / seconds, *cpu, rss_peak_mb, duplicates, count)

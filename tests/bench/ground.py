@@ -1,4 +1,4 @@
-"""The servers that a benchmark runs on, and the backlog that it drains."""
+"""The servers of the smaller benchmarks, and a backlog for them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from tests.fixtures.kafka_jars import find_jars
 from tests.fixtures.outbox import create_lot, create_outbox
 from tests.fixtures.postgres_install import Install, find_install
 from tests.fixtures.postgres_server import PostgresServer
-from tests.fixtures.relay_process import RelayProcess, relay_config
 
 __all__ = ["PUBLICATION", "TOPIC", "Ground", "ground"]
 
@@ -59,11 +58,6 @@ class Ground:
             conn.execute("CHECKPOINT")
             [(lsn,)] = conn.execute("SELECT pg_current_wal_flush_lsn()::text").fetchall()
         return str(lsn)
-
-    def relay(self, slot: str) -> RelayProcess:
-        dsn = self.postgres.dsn()
-        config = relay_config(dsn, slot, PUBLICATION, "public.outbox", self.kafka.bootstrap)
-        return RelayProcess(config, self.directory / slot)
 
     def end_offset(self, consumer: Consumer) -> int:
         _, high = consumer.get_watermark_offsets(TopicPartition(TOPIC, 0), timeout=10)

@@ -109,7 +109,7 @@ class HotStage:
             if time.monotonic() - started > STALL_SECONDS:
                 left = f"{target - seen} events left after {STALL_SECONDS} s"
                 raise SystemExit(f"{peer.name}, {self.stage.workload.name}: {left}:\n{peer.complaint()}")
-            time.sleep(0.02)
+            time.sleep(self._watches[peer.name].pause_seconds if peer.publishes else 0.02)
 
     def _count(self, peer: Peer) -> int:
         return self._watches[peer.name].count() if peer.publishes else peer.count()

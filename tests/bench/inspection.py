@@ -11,7 +11,7 @@ from tests.bench.stage import Backlog, Stage
 from tests.bench.watch import Ends
 from tests.fixtures.consume import consumer, good_messages
 
-__all__ = ["inspect"]
+__all__ = ["inspect", "read_range"]
 
 STALL_SECONDS = 60
 _SETTINGS = {"queued.max.messages.kbytes": 65536, "fetch.message.max.bytes": 10_000_000}
@@ -20,14 +20,14 @@ _SETTINGS = {"queued.max.messages.kbytes": 65536, "fetch.message.max.bytes": 10_
 def inspect(stage: Stage, peer: str, before: Ends, after: Ends, backlog: Backlog) -> int:
     """How many records came twice; a drain that lost, made up or reordered some is a failed run, and ends it."""
     delivered = Delivered(backlog.first, backlog.count, stage.workload.key_count)
-    _read(stage.servers.kafka.bootstrap, before, after, delivered)
+    read_range(stage.servers.kafka.bootstrap, before, after, delivered)
     verdict = delivered.verdict()
     if not verdict.is_good:
         raise SystemExit(f"{peer}, {stage.workload.name}: a failed run: {verdict}")
     return verdict.duplicates
 
 
-def _read(bootstrap: str, before: Ends, after: Ends, delivered: Delivered) -> None:
+def read_range(bootstrap: str, before: Ends, after: Ends, delivered: Delivered) -> None:
     """The records from the offsets `before` to `after`."""
     left = sum(after.values()) - sum(before.values())
     reader = consumer(bootstrap, **_SETTINGS)

@@ -15,6 +15,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from tests.fixtures.postgres_install import Install, find_install
+
 __all__ = ["Book", "Measurement", "load", "machine_facts", "median_of"]
 
 
@@ -80,8 +82,16 @@ def machine_facts() -> dict[str, Any]:
         "python": platform.python_version(),
         "libraries": {name: version(name) for name in ("cdc-relay", "confluent-kafka", "psycopg")},
         "java": _java_version(),
+        "servers": {"postgres": _postgres_versions(), "kafka": "3.9.1", "debezium": "3.2.7.Final"},
         "commit": _said(["git", "rev-parse", "--short", "HEAD"]),
     }
+
+
+def _postgres_versions() -> list[str]:
+    """TLS runs on the older one."""
+    installs = [find_install(version) for version in (18, 15)]
+    servers = [install.bindir / "postgres" for install in installs if isinstance(install, Install)]
+    return [_said([str(server), "--version"]) for server in servers]
 
 
 def _java_version() -> str:

@@ -61,7 +61,7 @@ def run_cold(run: Run) -> None:
     peers = [_MAKERS[name]() for name in run.peers if name in _MAKERS]
     try:
         with servers() as place:
-            stage = ColdStage(Stage(place, DEFAULT), peers)
+            stage = ColdStage(Stage(place, run.sized(DEFAULT)), peers)
             run.say("cold: priming")
             stage.prime()
             for number in range(run.rounds):

@@ -1,52 +1,39 @@
-"""The part `hot`: one set of servers, the connectors warmed once, then every workload in turn, round by round."""
+"""The part `hot`: one set of servers, the JVMs warmed once, then every workload in turn, round by round."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tests.bench.hot import HotStage
-from tests.bench.peers.one_shot import OneShot
-from tests.bench.peers.peer import Peer
+from tests.bench.measure import WARM_ROWS, drain_rounds
 from tests.bench.run import Run
-from tests.bench.servers import Servers, servers
-from tests.bench.stage import Stage
+from tests.bench.servers import servers
 from tests.bench.workloads import Workload
 
-__all__ = ["run_hot", "warm"]
-
-WARM_ROWS = 300_000
+__all__ = ["run_hot"]
 
 
 def run_hot(run: Run) -> None:
-    with servers() as place, run.make_peers(run.peers) as peers:
-        run.say("servers are up")
-        for number, workload in enumerate(run.workloads):
-            drain_workload(run, place, workload, peers, warm_events=run.warm_events if number == 0 else WARM_ROWS)
+    """Encrypted workloads have servers of their own."""
+    for tls in (False, True):
+        workloads = [run.sized(workload) for workload in run.workloads if workload.tls == tls]
+        if workloads:
+            _drain_all(run, workloads, tls=tls)
 
 
-def drain_workload(
-    run: Run, place: Servers, workload: Workload, peers: Sequence[Peer | OneShot], *, warm_events: int
-) -> None:
-    """A JVM is warmed for long, before the others come; the rest of us and the broker once."""
-    run.say(f"hot, {workload.name}: {workload.about}; {workload.rows:,} rows")
-    stage, hot = HotStage(Stage(place, workload)), [peer for peer in peers if peer.name.startswith("debezium")]
-    if hot:
-        stage.add(hot)
-        warm(run, stage, warm_events - WARM_ROWS)
-    stage.add([peer for peer in peers if peer not in hot])
-    warm(run, stage, WARM_ROWS)
-    for number in range(run.rounds):
-        for drain in stage.round(turn=number):
-            run.say(f"round {number + 1}  {drain}")
-            run.add("hot", workload.name, drain.peer, number, drain.values())
-    stage.close()
+def _drain_all(run: Run, workloads: Sequence[Workload], *, tls: bool) -> None:
+    warm_events = run.warm_events
+    with servers(tls=tls) as place, run.make_peers(run.peers) as peers:
+        run.say(f"servers are up, Postgres {place.postgres.version}")
+        for workload in workloads:
+            run.say(f"hot, {workload.name}: {workload.about}; {workload.rows:,} rows")
+            chosen = [peer for peer in peers if _tells(peer.name, workload)]
+            wanted = {"rounds": run.rounds, "warm_events": warm_events}
+            for number, drain in drain_rounds(place, chosen, workload, **wanted, say=run.say):
+                run.say(f"round {number + 1}  {drain}")
+                run.add("hot", workload.name, drain.peer, number, drain.values())
+            warm_events = WARM_ROWS  # from now on the JVMs are hot
 
 
-def warm(run: Run, stage: HotStage, events: int) -> dict[str, float]:
-    """Events per second of the last drain, by peer."""
-    rates: dict[str, float] = {}
-    rows = min(stage.stage.workload.rows, WARM_ROWS)
-    for number in range(events // WARM_ROWS):
-        rates = {drain.peer: drain.events_per_s for drain in stage.round(rows, turn=number, check=False)}
-        run.say(f"warming: {', '.join(f'{name} {rate:,.0f}/s' for name, rate in rates.items())}")
-    return rates
+def _tells(peer: str, workload: Workload) -> bool:
+    """The ceilings of the common workloads are no news elsewhere."""
+    return peer in ("relay", "debezium-tuned") or workload.with_all or (peer == "raw-napping" and workload.with_reader)

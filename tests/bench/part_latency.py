@@ -6,7 +6,7 @@ import time
 
 from tests.bench.hot import HotStage
 from tests.bench.latency import measure_latency
-from tests.bench.part_hot import warm
+from tests.bench.measure import warm
 from tests.bench.peers.catalog import CONNECTORS
 from tests.bench.peers.peer import Peer
 from tests.bench.processes import cpu_seconds, rss_peak_mb
@@ -15,7 +15,7 @@ from tests.bench.servers import servers
 from tests.bench.stage import Stage
 from tests.bench.workloads import DEFAULT
 
-__all__ = ["run_idle", "run_latency"]
+__all__ = ["HALF", "run_idle", "run_latency"]
 
 IDLE_SECONDS = 20.0
 IDLE_WARM_EVENTS = 300_000
@@ -25,9 +25,10 @@ HALF = "half"
 def run_latency(run: Run) -> None:
     names = [name for name in run.peers if name in CONNECTORS]
     with servers() as place, run.make_peers(names) as peers:
-        stage = HotStage(Stage(place, DEFAULT))
+        stage = HotStage(Stage(place, run.sized(DEFAULT)))
         stage.add(peers)
-        maxima = warm(run, stage, run.warm_events)
+        with_jvm = any(name.startswith("debezium") for name in names)
+        maxima = warm(stage, max(run.warm_events, IDLE_WARM_EVENTS) if with_jvm else IDLE_WARM_EVENTS, run.say)
         for rate in run.rates:
             rate_per_s = _half(maxima) if rate == HALF else float(rate)
             for number in range(run.rounds):
@@ -55,9 +56,9 @@ def _half(maxima: dict[str, float]) -> float:
 def run_idle(run: Run) -> None:
     names = [name for name in run.peers if name in CONNECTORS]
     with servers() as place, run.make_peers(names) as peers:
-        stage = HotStage(Stage(place, DEFAULT))
+        stage = HotStage(Stage(place, run.sized(DEFAULT)))
         stage.add(peers)
-        warm(run, stage, IDLE_WARM_EVENTS)
+        warm(stage, IDLE_WARM_EVENTS, run.say)
         for peer in stage.streaming:
             stage.catch_up(peer)
             values = _watch_idle(peer)

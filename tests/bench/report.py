@@ -1,54 +1,92 @@
-"""`python -m tests.bench.report FILE…`: the tables of one or more runs, in markdown: medians, and ratios."""
+"""`python -m tests.bench.report FILE…`: the tables of one or more runs, in markdown: medians, ratios, and the goals."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
+from tests.bench.goals import GOALS, Goal
 from tests.bench.measurement import Book, load
 
 __all__ = ["render"]
 
-_DRAIN = (
-    ("events/s", "events_per_s", ",.0f"),
-    ("connector us", "connector_us", ".1f"),
-    ("Postgres us", "postgres_us", ".1f"),
-    ("broker us", "broker_us", ".1f"),
-    ("sum us", "all_us", ".1f"),
-    ("peak RSS MB", "rss_peak_mb", ".0f"),
+TUNED = "debezium-tuned"
+
+
+@dataclass(frozen=True)
+class Column:
+    title: str
+    value: str
+    spec: str
+
+    def cell(self, figure: float | None) -> str:
+        return "" if figure is None else format(figure, self.spec)
+
+
+_CPU = (
+    Column("connector µs", "connector_us", ".1f"),
+    Column("Postgres µs", "postgres_us", ".1f"),
+    Column("broker µs", "broker_us", ".1f"),
+    Column("sum µs", "all_us", ".1f"),
+    Column("peak RSS MB", "rss_peak_mb", ".0f"),
 )
+_RATE = Column("events/s", "events_per_s", ",.0f")
+# What a part's table shows; the first column is the one of the ratios and of the single rounds.
+_COLUMNS: dict[str, tuple[Column, ...]] = {
+    "hot": (_RATE, *_CPU),
+    "cold": (_RATE, Column("first record s", "first_record_s", ".2f"), *_CPU),
+    "latency": (
+        Column("p50 ms", "p50_ms", ".1f"),
+        Column("p99 ms", "p99_ms", ".1f"),
+        Column("max ms", "max_ms", ".0f"),
+        Column("CPU %", "cpu_percent", ".1f"),
+        Column("written/s", "written_per_s", ",.0f"),
+    ),
+    "idle": (Column("CPU %", "cpu_percent", ".2f"),),
+    "tenants": (_RATE, *_CPU),
+    "strict": (_RATE, *_CPU),
+    "bad-rows": (_RATE,),
+}
 
 
 def render(book: Book) -> str:
-    return "\n".join(_hot(book))
+    lines = [f"{name}: {fact}" for name, fact in book.facts.items()]
+    for part, columns in _COLUMNS.items():
+        for workload in dict.fromkeys(entry.workload for entry in book.entries if entry.part == part):
+            lines += ["", f"### {part}, {workload}", "", *_table(book, part, workload, columns)]
+    return "\n".join([*lines, "", "### goals", "", *_goals(book)])
 
 
-def _hot(book: Book) -> list[str]:
-    lines: list[str] = []
-    for workload in _names(book, "hot"):
-        lines += ["", f"### hot drain, {workload}", ""]
-        lines += _table(book, "hot", workload)
-    return lines
+def _table(book: Book, part: str, workload: str, columns: Sequence[Column]) -> Iterator[str]:
+    peers = dict.fromkeys(entry.peer for entry in book.entries if (entry.part, entry.workload) == (part, workload))
+    base_peer = TUNED if TUNED in peers else next(iter(peers))
+    yield from _head(["", *(column.title for column in columns), f"of {base_peer}", f"rounds, {columns[0].title}"])
+    for peer in peers:
+        medians = [book.median(part, workload, peer, column.value) for column in columns]
+        base = book.median(part, workload, base_peer, columns[0].value)
+        ratio = f"{medians[0] / base:.2f}" if base and medians[0] is not None else ""
+        rounds = [columns[0].cell(entry.values[columns[0].value]) for entry in book.of(part, workload, peer)]
+        cells = [column.cell(median) for column, median in zip(columns, medians, strict=True)]
+        yield _row([peer, *cells, ratio, " / ".join(rounds)])
 
 
-def _table(book: Book, part: str, workload: str) -> list[str]:
-    head = ["", *(title for title, _, _ in _DRAIN), "of tuned Debezium", "all rounds, events/s"]
-    lines = [_row(head), _row(["---"] * len(head))]
-    peer_names = dict.fromkeys(entry.peer for entry in book.entries if (entry.part, entry.workload) == (part, workload))
-    for peer in peer_names:
-        medians = [book.median(part, workload, peer, value) or 0.0 for _, value, _ in _DRAIN]
-        cells = [format(median, spec) if median else "" for median, (_, _, spec) in zip(medians, _DRAIN, strict=True)]
-        base = book.median(part, workload, "debezium-tuned", "events_per_s")
-        ratio = f"{medians[0] / base:.2f}" if base else ""
-        rounds = ", ".join(f"{entry.values['events_per_s']:,.0f}" for entry in book.of(part, workload, peer))
-        lines.append(_row([peer, *cells, ratio, rounds]))
-    return lines
+def _goals(book: Book) -> Iterator[str]:
+    yield from _head(["what", "floor", "goal", "reached", ""])
+    for goal in GOALS:
+        reached = goal.reached(book)
+        figure, verdict = ("", "not measured") if reached is None else (_figure(goal, reached.figure), str(reached))
+        yield _row([goal.what, _figure(goal, goal.floor), _figure(goal, goal.goal), figure, verdict])
 
 
-def _names(book: Book, part: str) -> list[str]:
-    return list(dict.fromkeys(entry.workload for entry in book.entries if entry.part == part))
+def _figure(goal: Goal, figure: float | None) -> str:
+    return "" if figure is None else f"{figure:.{0 if goal.unit == 'MB' else 2}f} {goal.unit}"
+
+
+def _head(titles: Sequence[str]) -> list[str]:
+    return [_row(titles), _row(["---"] * len(titles))]
 
 
 def _row(cells: Sequence[str]) -> str:

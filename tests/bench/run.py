@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tests.bench.measurement import Book, Measurement
 from tests.bench.peers.catalog import make_peer
@@ -25,10 +25,14 @@ class Run:
     warm_events: int = 1_200_000  # a JVM is as hot as it gets after about as many
     rates: Sequence[str] = ()
     seconds: float = 10.0  # of a latency round
+    rows: int | None = None  # at most, where a quick look will do
     _started: float = field(default_factory=time.monotonic)
 
     def say(self, text: object) -> None:
         print(f"{time.monotonic() - self._started:6.0f} s  {text}", flush=True)
+
+    def sized(self, workload: Workload) -> Workload:
+        return replace(workload, rows=min(workload.rows, self.rows or workload.rows))
 
     def add(self, part: str, workload: str, peer: str, number: int, values: dict[str, float]) -> None:
         self.book.add(Measurement(part, workload, peer, number, values))

@@ -9,6 +9,9 @@ import random
 import string
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Any
+
+import psycopg
 
 from tests.bench.servers import Servers
 from tests.bench.workloads import Workload
@@ -95,37 +98,45 @@ class Pace:
 
 
 class Stage:
+    _tables = "outbox, other"
+
     def __init__(self, servers: Servers, workload: Workload) -> None:
         self.servers = servers
         self.workload = workload
         self.database = Database(servers.postgres)
         self.written = 0
+        fillers = _make_fillers(max(workload.payload_bytes - _EMPTY_PAYLOAD_BYTES, 0))
+        self._note, self._spread = fillers[0], len(fillers)
         with self.database.connect() as conn:
-            create_outbox(conn)
             create_lot(conn)
-            conn.execute("CREATE TABLE other (LIKE outbox INCLUDING ALL)")
-            for number in range(workload.unmapped_columns):
-                conn.execute(f"ALTER TABLE outbox ADD unmapped_{number} {_COLUMNS[number % len(_COLUMNS)]}")
-            conn.execute(f"CREATE PUBLICATION {PUBLICATION} FOR TABLE outbox WITH (publish = 'insert')")
-            fillers = _make_fillers(max(workload.payload_bytes - _EMPTY_PAYLOAD_BYTES, 0))
-            conn.execute("CREATE TABLE filler (number int PRIMARY KEY, note text STORAGE EXTERNAL)")
+            conn.execute("CREATE TABLE filler (number int PRIMARY KEY, note text)")
+            conn.execute("ALTER TABLE filler ALTER note SET STORAGE EXTERNAL")
             with conn.cursor() as cursor:
                 cursor.executemany("INSERT INTO filler VALUES (%s, %s)", list(enumerate(fillers)))
             conn.execute("ANALYZE filler")
-            conn.execute(_FILL)
-            conn.execute(_STEADY)
-        self._note = fillers[0]
-        self._spread = len(fillers)
+            self._create(conn)
+
+    def _create(self, conn: psycopg.Connection[Any]) -> None:
+        """Tables, the publication, and the procedure fill()."""
+        create_outbox(conn)
+        conn.execute("CREATE TABLE other (LIKE outbox INCLUDING ALL)")
+        for number in range(self.workload.unmapped_columns):
+            conn.execute(f"ALTER TABLE outbox ADD unmapped_{number} {_COLUMNS[number % len(_COLUMNS)]}")
+        conn.execute(f"CREATE PUBLICATION {PUBLICATION} FOR TABLE outbox WITH (publish = 'insert')")
+        conn.execute(_FILL)
+        conn.execute(_STEADY)
 
     def dsn(self) -> str:
         """For peers: encrypted where the workload says so."""
-        return self.database.dsn()
+        return self.database.dsn(**self.servers.postgres_params())
 
     def make_slot(self, slot: str) -> None:
         self.database.execute("SELECT pg_create_logical_replication_slot(%s, 'pgoutput')", [slot])
 
     def make_topics(self, prefix: str) -> list[str]:
-        topics = [f"{prefix}.{name}" for name in self.workload.aggregate_types()]
+        return self.create_topics([f"{prefix}.{name}" for name in self.workload.aggregate_types()])
+
+    def create_topics(self, topics: list[str]) -> list[str]:
         for topic in topics:
             self.servers.kafka.create_topic(topic, self.workload.partitions, {"max.message.bytes": "10000000"})
         return topics
@@ -164,7 +175,7 @@ class Stage:
 
     def forget_rows(self) -> None:
         """Between rounds: the size of the table is not what is measured. The publication does not tell of it."""
-        self.database.execute("TRUNCATE outbox, other")
+        self.database.execute(f"TRUNCATE {self._tables}")
 
     def walsender_pid(self, slot: str) -> int | None:
         query = "SELECT active_pid FROM pg_replication_slots WHERE slot_name = %s"

@@ -22,6 +22,7 @@ class Workload:
     compression: str = "none"
     tls: bool = False  # on both lines
     with_reader: bool = False  # the raw reader that naps tells something here
+    with_all: bool = False  # so do all peers
 
     def key_of(self, number: int) -> bytes:
         return b"k%d" % (number % self.key_count)
@@ -30,10 +31,10 @@ class Workload:
         return [f"{self.name}-{number}" for number in range(self.topic_count)]
 
 
-DEFAULT = Workload("default", "10 rows per transaction, 270 B of jsonb, 1,000 keys, one partition", with_reader=True)
+DEFAULT = Workload("default", "10 rows per transaction, 270 B of jsonb, 1,000 keys, one partition", with_all=True)
 WORKLOADS = (
     DEFAULT,
-    Workload("single", "one row per transaction", per_transaction=1, with_reader=True),
+    Workload("single", "one row per transaction", per_transaction=1, with_all=True),
     Workload("tiny", "50 B of jsonb", payload_bytes=50, with_reader=True),
     Workload("kilobyte", "1 KB of jsonb", payload_bytes=1000, rows=200_000),
     Workload("large", "100 KB of jsonb", payload_bytes=100_000, rows=4_000, with_reader=True),

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tests.bench.peers.peer import StreamingPeer
+from tests.bench.servers import Servers
 from tests.bench.stage import PUBLICATION, Stage
 from tests.compare.connect_worker import ConnectWorker, find_connect_jars
 from tests.fixtures.process import tail
@@ -126,4 +127,17 @@ class Debezium(StreamingPeer):
         }
         compression = stage.workload.compression
         packed = {} if compression == "none" else {"producer.override.compression.type": compression}
-        return {**_NEEDED, **own, **self._flavour.connector, **packed}
+        return {**_NEEDED, **own, **self._flavour.connector, **packed, **_tls(stage.servers)}
+
+
+def _tls(servers: Servers) -> dict[str, str]:
+    if servers.certificate is None:
+        return {}
+    return {
+        "database.sslmode": "verify-ca",
+        "database.sslrootcert": str(servers.certificate),
+        "producer.override.bootstrap.servers": servers.bootstrap,
+        "producer.override.security.protocol": "SSL",
+        "producer.override.ssl.truststore.type": "PEM",
+        "producer.override.ssl.truststore.location": str(servers.certificate),
+    }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tests.bench.peers.peer import StreamingPeer
@@ -15,8 +15,17 @@ __all__ = ["Relay"]
 class Relay(StreamingPeer):
     """The default route and envelope, unless `sections` of the configuration say otherwise."""
 
-    def __init__(self, name: str = "relay", *, prefix: str = "outbox.event", sections: Mapping[str, Any] = {}) -> None:
+    def __init__(
+        self,
+        name: str = "relay",
+        *,
+        prefix: str = "outbox.event",
+        sections: Mapping[str, Any] = {},
+        topics: Sequence[str] = (),
+    ) -> None:
+        """With `topics` where the sections route elsewhere than to the prefix."""
         super().__init__()
+        self._own_topics = list(topics)
         self.name = name
         self.prefix = prefix
         self._sections = sections
@@ -42,7 +51,7 @@ class Relay(StreamingPeer):
         """Slot, topics and files; nothing runs yet."""
         self._stage = stage
         stage.make_slot(self.slot)
-        self.topics = stage.make_topics(self.prefix)
+        self.topics = stage.create_topics(self._own_topics) if self._own_topics else stage.make_topics(self.prefix)
         self._process = RelayProcess(self.config(stage), stage.servers.directory / self.slot)
 
     def start(self) -> None:
@@ -67,11 +76,13 @@ class Relay(StreamingPeer):
 
     def config(self, stage: Stage) -> Config:
         """A held walsender is silent: the limit on that is raised, which changes nothing else."""
-        kafka = {"compression.type": stage.workload.compression} if stage.workload.compression != "none" else {}
-        table, bootstrap = "public.outbox", stage.servers.kafka.bootstrap
+        table, bootstrap = "public.outbox", stage.servers.bootstrap
         config = relay_config(stage.dsn(), self.slot, PUBLICATION, table, bootstrap, **self._sections)
         config["source"]["wal_sender_timeout"] = "1h"
-        config["sink"]["kafka"] |= kafka
+        if stage.workload.compression != "none":
+            config["sink"]["kafka"]["compression.type"] = stage.workload.compression
+        if (certificate := stage.servers.certificate) is not None:
+            config["sink"]["kafka"] |= {"security.protocol": "ssl", "ssl.ca.location": str(certificate)}
         if "outboxes" not in self._sections and self.prefix != "outbox.event":
             config["outboxes"][0]["routes"] = [{"topic": f"{self.prefix}.{{aggregatetype}}"}]
         return config

@@ -1,0 +1,109 @@
+"""The benchmark's book, its medians, and what it says of the goals."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.bench.goals import GOALS, Goal
+from tests.bench.latency import pace_of
+from tests.bench.measurement import Book, Measurement, load
+from tests.bench.report import render
+from tests.bench.workloads import WORKLOADS, find_workload
+
+
+def hot(peer: str, *rates: float, workload: str = "default") -> list[Measurement]:
+    return [Measurement("hot", workload, peer, number, {"events_per_s": rate}) for number, rate in enumerate(rates)]
+
+
+def book(*entries: list[Measurement]) -> Book:
+    return Book(entries=[entry for each in entries for entry in each])
+
+
+def find_goal(words: str) -> Goal:
+    [goal] = [goal for goal in GOALS if goal.what.startswith(words)]
+    return goal
+
+
+DRAIN = find_goal("drain, 10 rows")
+
+
+def test_a_round_that_went_wild_does_not_move_the_median() -> None:
+    found = book(hot("relay", 100, 90, 1000), hot("debezium-tuned", 50, 50, 50))
+    reached = DRAIN.reached(found)
+    assert reached is not None
+    assert reached.figure == 2.0
+    assert reached.goal
+
+
+def test_between_floor_and_goal_is_the_floor() -> None:
+    reached = DRAIN.reached(book(hot("relay", 140), hot("debezium-tuned", 100)))
+    assert reached is not None
+    assert (reached.floor, reached.goal, str(reached)) == (True, False, "floor")
+
+
+def test_below_the_floor_is_said() -> None:
+    assert str(DRAIN.reached(book(hot("relay", 70), hot("debezium-tuned", 100)))) == "not reached"
+
+
+def test_a_goal_without_a_floor_is_reached_or_not() -> None:
+    raw = find_goal("the same, of the raw reader")
+    for rate, verdict in ((95, "goal"), (23, "not reached")):
+        assert str(raw.reached(book(hot("relay", rate), hot("raw-napping", 100)))) == verdict
+
+
+def test_where_less_is_better_less_reaches_the_goal() -> None:
+    first = find_goal("process start to first record")
+    for seconds, verdict in ((0.5, "goal"), (0.9, "floor"), (1.1, "not reached")):
+        entry = Measurement("cold", "default", "relay", 0, {"first_record_s": seconds})
+        assert str(first.reached(book([entry]))) == verdict
+
+
+def peaks(*, rows_of_the_last: int) -> Book:
+    loads = ["default", "single", "tiny", "kilobyte", "transaction-10k", "transaction-1m"]
+    values = [{"rss_peak_mb": 70.0 + number, "rows": 300_000} for number in range(len(loads))]
+    values[-1]["rows"] = rows_of_the_last
+    return book([Measurement("hot", load, "relay", 0, each) for load, each in zip(loads, values, strict=True)])
+
+
+def test_the_largest_memory_of_all_workloads_counts() -> None:
+    reached = find_goal("peak RSS").reached(peaks(rows_of_the_last=1_000_000))
+    assert reached is not None
+    assert (reached.figure, reached.goal) == (75.0, True)
+
+
+def test_a_shortened_workload_proves_nothing_about_memory() -> None:
+    assert find_goal("peak RSS").reached(peaks(rows_of_the_last=50_000)) is None
+
+
+def test_a_goal_without_its_measurement_is_not_reached_by_silence() -> None:
+    assert DRAIN.reached(book(hot("relay", 70))) is None
+    assert "not measured" in render(book(hot("relay", 70)))
+
+
+def test_a_book_is_read_back_as_it_was_written(tmp_path: Path) -> None:
+    written = Book(tmp_path / "run.json", {"cores": 2})
+    for entry in hot("relay", 70_000, 80_000):
+        written.add(entry)
+    other = Book(tmp_path / "other.json")
+    other.add(hot("debezium-tuned", 50_000)[0])
+    read = load([tmp_path / "run.json", tmp_path / "other.json"])
+    assert read.entries == written.entries + other.entries
+    assert read.facts == {"cores": 2}
+
+
+def test_the_report_shows_medians_ratios_and_rounds() -> None:
+    shown = render(book(hot("relay", 70_000, 80_000, 75_000), hot("debezium-tuned", 50_000)))
+    assert "| relay | 75,000 |" in shown
+    assert "| 1.50 | 70,000 / 80,000 / 75,000 |" in shown
+
+
+def test_workloads_have_names_of_their_own() -> None:
+    assert len({workload.name for workload in WORKLOADS}) == len(WORKLOADS)
+    assert find_workload("tls").tls
+
+
+def test_a_pace_makes_its_rate_and_keeps_a_key_with_one_writer() -> None:
+    for rate in (1000, 5000, 33_300):
+        pace = pace_of(rate)
+        assert abs(pace.rate - rate) < 1e-6
+        assert find_workload("default").key_count % pace.writers == 0
