@@ -8,10 +8,11 @@ from setuptools import Extension, setup
 SOURCES = sorted(Path("cdc_relay/native").glob("*.pyx"))
 # Indexes are checked where they come from the wire; negative ones are not used.
 DIRECTIVES = {"language_level": 3, "boundscheck": False, "wraparound": False}
+FLAGS = ["-O3", "-g0"]  # without what a debugger reads, which is most of a module
 
 
 def extension(source: Path) -> Extension:
-    return Extension(f"cdc_relay.native.{source.stem}", [str(source)], extra_compile_args=["-O3"])
+    return Extension(f"cdc_relay.native.{source.stem}", [str(source)], extra_compile_args=FLAGS)
 
 
 def compile_if_possible() -> list[Extension]:
