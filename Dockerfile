@@ -6,15 +6,21 @@ ARG PYTHON_VERSION=3.13
 FROM python:${PYTHON_VERSION}-slim AS build
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1
 WORKDIR /src
+# For the compiled part: the image of Python has its headers and no compiler. Which gcc is the base image's business.
+# hadolint ignore=DL3008
+RUN apt-get update \
+ && apt-get install --yes --no-install-recommends gcc libc6-dev \
+ && rm -rf /var/lib/apt/lists/*
 # The dependencies first: a change of the source does not fetch them again.
 COPY deploy/requirements.lock deploy/build.lock deploy/
 RUN python -m venv --without-pip /opt/cdc-relay \
  && pip --python /opt/cdc-relay/bin/python install --require-hashes --only-binary :all: --requirement deploy/requirements.lock \
  && pip install --require-hashes --only-binary :all: --requirement deploy/build.lock
-COPY pyproject.toml README.md ./
+COPY pyproject.toml setup.py README.md ./
 COPY cdc_relay cdc_relay
 RUN pip wheel --no-deps --no-build-isolation --wheel-dir /wheels . \
- && pip --python /opt/cdc-relay/bin/python install --no-deps --no-index /wheels/*.whl
+ && pip --python /opt/cdc-relay/bin/python install --no-deps --no-index /wheels/*.whl \
+ && /opt/cdc-relay/bin/python -I -c "from cdc_relay.native import is_native; assert is_native, 'nothing was compiled'"
 
 FROM python:${PYTHON_VERSION}-slim
 ARG VERSION=0.1.0

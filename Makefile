@@ -1,4 +1,5 @@
-# Everything a developer runs. `make test` needs nothing prepared but Python >= 3.11 and make.
+# Everything a developer runs. `make test` needs nothing prepared but Python >= 3.11 and make;
+# without a C compiler and Python's headers the hot path is Python's own, and slower.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -29,7 +30,7 @@ compare-debezium: $(VENV)/.test
 # What the image is built from, pinned by hash for every platform and Python that we support.
 COMPILE = $(BIN)/uv pip compile --quiet --upgrade --generate-hashes --universal --python-version 3.11 --no-annotate --custom-compile-command 'make lock'
 lock: $(VENV)/.demo
-	$(BIN)/pip install --quiet --disable-pip-version-check uv
+	$(INSTALL) uv
 	$(COMPILE) pyproject.toml --output-file deploy/requirements.lock
 	$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")' \
 	  | $(COMPILE) - --output-file deploy/build.lock
@@ -38,13 +39,18 @@ $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "cdc-relay needs Python >= 3.11; set PYTHON=/path/to/python" >&2; exit 2; }
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.demo: $(BIN)/python pyproject.toml
-	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[demo]'
+# What is compiled, and what says how: an edit of one is an installation anew.
+COMPILED := pyproject.toml setup.py $(wildcard cdc_relay/native/*.pyx cdc_relay/native/*.pxd)
+INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+$(VENV)/.demo: $(BIN)/python $(COMPILED)
+	$(INSTALL) -e '.[demo]'
 	@touch $@
 
-$(VENV)/.test: $(VENV)/.demo
-	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[demo,test]'
-	@touch $@
+# Not after .demo, but in its place: two installations would compile twice.
+$(VENV)/.test: $(BIN)/python $(COMPILED)
+	$(INSTALL) -e '.[demo,test]'
+	@touch $(VENV)/.demo $@
 
 clean:
-	rm -rf $(VENV) .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis build *.egg-info cdc_relay/native/*.so

@@ -23,6 +23,7 @@ from cdc_relay.helper import Helper
 from cdc_relay.http.listening import Listening
 from cdc_relay.logs import says_debug
 from cdc_relay.model import Dropped, Record, Transaction, Unroutable
+from cdc_relay.native import is_native
 from cdc_relay.parking.entry import Claim, Inventory
 from cdc_relay.parking.postgres_lot import PostgresLot
 from cdc_relay.relay import Relay
@@ -117,7 +118,7 @@ class _Beside:
 def _tell_start(config: RelayConfig) -> None:
     sink = next(name for name in ("kafka", "log", "none") if getattr(config.sink, name) is not None)
     labels = [outbox.label for outbox in config.outboxes]
-    log.info("relay_start", version=__version__, slot=config.source.slot, outboxes=labels, sink=sink)
+    log.info("relay_start", version=__version__, slot=config.source.slot, outboxes=labels, sink=sink, native=is_native)
 
 
 class _Parts:

@@ -12,6 +12,7 @@ import click
 from cdc_relay import __version__
 from cdc_relay.errors import RelayError
 from cdc_relay.logs import DEFECT, describe, flush_logs, redact
+from cdc_relay.native import is_native
 
 __all__ = ["cli", "main"]
 
@@ -47,7 +48,11 @@ class _LazyGroup(click.Group):
 
 
 @click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.version_option(__version__, prog_name="cdc-relay")
+@click.version_option(
+    __version__,
+    prog_name="cdc-relay",
+    message=f"%(prog)s, version %(version)s ({'compiled' if is_native else 'pure Python'})",
+)
 @click.pass_context
 def cli(ctx: click.Context) -> None:
     """Publish a Postgres outbox table to Kafka through a replication slot, losing nothing.

@@ -1,6 +1,7 @@
 """The Dockerfile followed without a container engine: COPY and RUN in folders, ENTRYPOINT as the user that it names.
 
 A stage's root is a folder. Each stage begins with a Python of its own and loses what it does not copy from another.
+apt-get is only written down; the machine's own compiler works in a stage that asked for one, and in no other.
 """
 
 from __future__ import annotations
@@ -21,8 +22,15 @@ from tests.fixtures.process import tail
 
 __all__ = ["Image", "find_python", "runs_as"]
 
+APT_GET = """#!/bin/sh
+echo "$@" >>"$APT_LOG"
+"""
 ABSOLUTE = re.compile(r"(?:(?<=[\s=:])|^)/(?!dev/)(?=\w)")
 BUILD_SECONDS = 300
+PROBE = """
+import os, sys, sysconfig, venv
+sys.exit(sys.version_info < (3, 11) or not os.path.exists(sysconfig.get_path("include") + "/Python.h"))
+"""
 
 
 class Image:
@@ -64,6 +72,12 @@ class Image:
     def entrypoint(self) -> list[str]:
         words: list[str] = json.loads(self.settings["ENTRYPOINT"])
         return words
+
+    def packages(self, stage: str) -> set[str]:
+        """Of Debian, as this stage has asked for them."""
+        log = self._directory / f"apt-{stage}"
+        asked = [line.split() for line in log.read_text().splitlines()] if log.exists() else []
+        return {word for words in asked if "install" in words for word in words[1:] if not word.startswith("-")}
 
     def environment(self, mounts: Path | None = None) -> dict[str, str]:
         """The image's own variables and nothing of ours; paths lead to what is mounted where something is."""
@@ -108,13 +122,13 @@ class Image:
             goal = self._place(target)
             if target.endswith("/"):
                 goal = goal / Path(source).name
-            copy(start / source.lstrip("/"), goal, unsent=("__pycache__",) if start == ROOT else ())
+            copy(start / source.lstrip("/"), goal, unsent=("__pycache__", "*.so") if start == ROOT else ())
 
     def _execute(self, command: str) -> None:
         with self.log.open("ab") as log:
             answer = subprocess.run(
                 ["sh", "-c", at(self.root, command)],
-                env={**os.environ, **self.environment()},  # the package index may be the machine's own
+                env=self._build_environment(),
                 cwd=self._place("."),
                 stdout=log,
                 stderr=log,
@@ -122,6 +136,21 @@ class Image:
                 timeout=BUILD_SECONDS,
             )
         assert answer.returncode == 0, f"RUN {command}\n{tail(self.log)}"
+
+    def _build_environment(self) -> dict[str, str]:
+        own = self.environment()
+        compiler = {} if "gcc" in self.packages(self._name) else {"CC": "false"}
+        path = f"{self._make_stand_in()}{os.pathsep}{own['PATH']}"
+        apt_log = str(self._directory / f"apt-{self._name}")
+        return {**os.environ, **own, **compiler, "PATH": path, "APT_LOG": apt_log}  # os: the machine's package index
+
+    def _make_stand_in(self) -> Path:
+        program = self._directory / "stand-ins" / "apt-get"
+        if not program.exists():
+            program.parent.mkdir()
+            program.write_text(APT_GET)
+            program.chmod(0o755)
+        return program.parent
 
     def _place(self, path: str) -> Path:
         return self.root / str(self._folder / path).lstrip("/")
@@ -147,11 +176,11 @@ def make_read_only(root: Path) -> None:
 
 
 def find_python(user: int) -> Path | str:
-    """A Python for the image that this user may run, or why there is none: one in somebody's home is closed."""
+    """A Python for the image that this user may run and C may include, or why there is none: a home is closed."""
     for candidate in _candidates():
         if _is_usable(candidate, user):
             return candidate
-    return f"no Python >= 3.11 on this machine that user {user} may run"
+    return f"no Python >= 3.11 on this machine that user {user} may run, with headers (Debian: python3-dev)"
 
 
 def _candidates() -> Iterator[Path]:
@@ -160,9 +189,10 @@ def _candidates() -> Iterator[Path]:
 
 
 def _is_usable(python: Path, user: int) -> bool:
-    probe = [str(python), "-c", "import sys, venv; sys.exit(sys.version_info < (3, 11))"]
     try:
-        answer = subprocess.run(probe, capture_output=True, check=False, timeout=30, cwd="/", **runs_as(user))
+        answer = subprocess.run(
+            [str(python), "-c", PROBE], capture_output=True, check=False, timeout=30, cwd="/", **runs_as(user)
+        )
     except OSError:
         return False
     return answer.returncode == 0

@@ -19,7 +19,7 @@ from cdc_relay import __version__
 from tests.deploy.files import ROOT, instruction, manifest
 from tests.deploy.image import Image, find_python
 from tests.deploy.stack import DATABASE, Stack, make_broker, make_server
-from tests.deploy.tools import absent
+from tests.deploy.tools import absent, require
 from tests.fixtures.consume import wait_for_records
 from tests.fixtures.kafka_jars import find_jars
 from tests.fixtures.postgres_install import Install
@@ -31,6 +31,7 @@ ONE_SHOT = ("roles", "setup", "grants", "topics")
 
 @pytest.fixture(scope="module")
 def image() -> Iterator[Image]:
+    require("gcc", "gcc")
     found = find_python(int(instruction("USER").partition(":")[0]))
     if isinstance(found, str):
         absent(found)
@@ -41,9 +42,9 @@ def image() -> Iterator[Image]:
     remove_scratch(directory)
 
 
-def test_the_entry_point_is_the_command_of_this_version(image: Image) -> None:
+def test_the_entry_point_is_the_command_of_this_version_with_its_compiled_part(image: Image) -> None:
     answer = image.run(["--version"])
-    assert (answer.returncode, answer.stdout) == (0, f"cdc-relay, version {__version__}\n"), answer.stderr
+    assert (answer.returncode, answer.stdout) == (0, f"cdc-relay, version {__version__} (compiled)\n"), answer.stderr
 
 
 def test_help_is_printed_where_nothing_can_be_written(image: Image) -> None:
@@ -62,7 +63,12 @@ def test_without_a_file_the_place_where_it_is_expected_is_named(image: Image) ->
 def test_there_is_nothing_to_build_or_install_with(image: Image) -> None:
     path = os.pathsep.join(image.environment()["PATH"].split(os.pathsep)[:2])  # the rest is this machine's
     assert shutil.which("python", path=path)
-    assert [name for name in ("pip", "pip3", "hatchling", "uv", "gcc") if shutil.which(name, path=path)] == []
+    assert [name for name in ("pip", "pip3", "cython", "uv", "gcc") if shutil.which(name, path=path)] == []
+
+
+def test_a_compiler_is_in_the_stage_that_builds_and_in_no_other(image: Image) -> None:
+    assert image.packages("build") == {"gcc", "libc6-dev"}
+    assert image.packages("1") == set()
 
 
 def test_only_the_virtual_environment_is_taken_from_the_stage_that_builds(image: Image) -> None:

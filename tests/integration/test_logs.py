@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from cdc_relay.native import is_native
 from tests.fixtures.fix_relay import MakePipeline, Pipeline, RelayProcess
 from tests.fixtures.parked import logged, parked, wait_for_parked, wait_for_status
 from tests.fixtures.planted import PAYLOAD
@@ -84,6 +85,7 @@ def test_the_first_line_says_what_starts_and_every_line_names_service_and_slot(p
     lines = [json.loads(line) for line in relay.stderr.splitlines()]
     assert [lines[0][name] for name in ("event", "outboxes", "sink")] == ["relay_start", ["public.outbox"], "kafka"]
     assert lines[0]["version"]
+    assert lines[0]["native"] is is_native
     assert {(line["service"], line["slot"]) for line in lines} == {("orders", pipeline.slot)}
     assert {tuple(line)[:5] for line in lines} == {("timestamp", "level", "event", "service", "slot")}
 
