@@ -18,9 +18,9 @@ import click
 import psutil  # type: ignore[import-untyped]  # carries no types
 
 from tests.bench.drains import STALL_SECONDS
-from tests.bench.ground import Ground, ground
+from tests.bench.ground import PUBLICATION, Ground, ground
 from tests.fixtures.process import wait_until
-from tests.fixtures.relay_process import RelayProcess
+from tests.fixtures.relay_process import RelayProcess, relay_config
 
 BACKLOG_ROWS = 1000
 STAGES = {
@@ -66,7 +66,7 @@ def main(rounds: int, rows: int, idle_seconds: float) -> None:
 def _measure_start(place: Ground, slot: str) -> Start:
     consumer = place.consumer()
     before, started = place.end_offset(consumer), time.monotonic()
-    relay = place.relay(slot).start()
+    relay = _relay(place, slot).start()
     streaming = first = 0.0
     while not (streaming and first):
         time.sleep(0.005)
@@ -81,11 +81,16 @@ def _measure_start(place: Ground, slot: str) -> Start:
     return result
 
 
+def _relay(place: Ground, slot: str) -> RelayProcess:
+    config = relay_config(place.postgres.dsn(), slot, PUBLICATION, "public.outbox", place.kafka.bootstrap)
+    return RelayProcess(config, place.directory / slot)
+
+
 def _start(place: Ground, slot: str, row_count: int) -> RelayProcess:
     """Until it has drained so many."""
     consumer = place.consumer()
     before, started = place.end_offset(consumer), time.monotonic()
-    relay = place.relay(slot).start()
+    relay = _relay(place, slot).start()
     while place.end_offset(consumer) < before + row_count:
         time.sleep(0.02)
         _require(relay, started)
