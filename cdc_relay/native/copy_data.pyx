@@ -52,7 +52,7 @@ cdef class CopyData:
         cdef int size = 1
         cdef Py_ssize_t total = 0
         if self._is_broken:
-            raise OperationalError(self._pgconn.get_error_message())
+            raise self._failure()
         while not self.is_over and len(frames) < BATCH_FRAMES and total < BATCH_BYTES:
             size = self._get(connection, &data, 1)
             if size <= 0:
@@ -61,15 +61,19 @@ cdef class CopyData:
             total += size
         self._note_end(size)
         if not frames and self._is_broken:
-            raise OperationalError(self._pgconn.get_error_message())
+            raise self._failure()
         frames.reverse()
         return frames
+
+    cdef object _failure(self):
+        """In psycopg's words."""
+        return OperationalError(f"receiving copy data failed: {self._pgconn.get_error_message()}")
 
     cdef void* _connect(self) except NULL:
         """Asked for each time: a connection that was closed has no address any more."""
         address = self._pgconn.pgconn_ptr
         if address is None:
-            raise OperationalError("the connection is closed")
+            raise self._failure()
         return <void*><size_t>address
 
     cdef void _note_end(self, int size) noexcept:

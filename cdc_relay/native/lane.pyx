@@ -154,8 +154,10 @@ cdef class Lane:
                         return self._take_row()
                 elif kind == b"B":
                     if size == HEADER + 21 and self._begin(data):
+                        self._note_size(size)
                         return None
                 elif kind == b"C" and size == HEADER + 26 and self._commit(data):
+                    self._note_size(size)
                     return None
         self._has_shape = False  # a Relation may say something new
         self._shapes.clear()
@@ -176,7 +178,7 @@ cdef class Lane:
         cdef int64_t time = <int64_t>_uint64(data + HEADER + 9), send_time = <int64_t>_uint64(data + 17)
         if self._ledger.current is not None or time < 0 or time > LATEST_US or send_time < 0 or send_time > LATEST_US:
             return False
-        self._ledger.receive(_uint64(data + 1))
+        self._ledger.pass_by(_uint64(data + 1))
         self._ledger.open(_uint64(data + HEADER + 1), time + EPOCH_US, _uint32(data + HEADER + 17))
         self._intake.lag_us = send_time - time
         return True
@@ -190,8 +192,8 @@ cdef class Lane:
             return False
         if time < 0 or time > LATEST_US or send_time < 0 or send_time > LATEST_US:
             return False
-        self._ledger.receive(_uint64(data + 1))
-        self._ledger.commit(end_lsn)
+        self._ledger.pass_by(_uint64(data + 1))
+        self._ledger.close(end_lsn)
         self._intake.idle_lsn = 0
         self._intake.transaction_count += 1
         self._intake.lag_us = send_time - time
@@ -207,11 +209,15 @@ cdef class Lane:
             return False
         if not self._find_columns(data, size):
             return False
+        self._note_size(size)
+        return True
+
+    cdef inline int _note_size(self, Py_ssize_t size) except -1:
         if size > self._largest:
             self._largest = size
             if size > self._intake.largest_frame_bytes:
                 self._intake.largest_frame_bytes = size
-        return True
+        return 0
 
     cdef bint _find_shape(self, uint32_t relation_id) except -1:
         if self._has_shape and self._relation_id == relation_id:
@@ -304,7 +310,7 @@ cdef class Lane:
         routed = shape.plan.route(row, transaction, ordinal, transaction.commit_time_us // 1000)
         if routed is _dropped:
             self._intake.dropped_count += 1
-            self._ledger.settle(transaction)
+            self._ledger.settle_one(transaction)
             return None
         event = shape.pick_event(row)
         if type(routed) is _record:

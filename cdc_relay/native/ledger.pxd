@@ -22,10 +22,10 @@ cdef class Ledger:
     cdef object _queue
     cdef readonly Transaction current
 
-    cpdef void receive(self, uint64_t lsn) noexcept
+    cdef void pass_by(self, uint64_t lsn) noexcept
     cdef Transaction open(self, uint64_t commit_lsn, int64_t commit_time_us, int64_t xid)
-    cpdef void commit(self, uint64_t end_lsn) except *
-    cpdef void settle(self, Transaction transaction) except *
+    cdef void close(self, uint64_t end_lsn) except *
+    cdef void settle_one(self, Transaction transaction) except *
     cdef void _advance(self) except *
 
 

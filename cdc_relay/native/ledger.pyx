@@ -9,6 +9,14 @@ from cdc_relay.errors import LedgerError
 from cdc_relay.protocol.lsn import format_lsn
 
 
+cdef uint64_t _position(object lsn) except? 0:
+    """Python's own numbers have no end, and take what is below zero."""
+    try:
+        return lsn
+    except OverflowError as exc:
+        raise LedgerError(f"{lsn} is no position in a WAL") from exc
+
+
 cdef class Transaction:
     run = None
     run_row = None
@@ -39,14 +47,17 @@ cdef class Ledger:
     def confirmable_lsn(self):
         return min(self.safe_lsn, self.ceiling_lsn)
 
-    cpdef void receive(self, uint64_t lsn) noexcept:
+    def receive(self, lsn):
+        self.pass_by(_position(lsn))
+
+    cdef void pass_by(self, uint64_t lsn) noexcept:
         if lsn > self.received_lsn:
             self.received_lsn = lsn
 
     def begin(self, *, commit_lsn, commit_time_us, xid):
         try:
             return self.open(commit_lsn, commit_time_us, xid)
-        except OverflowError as exc:  # Python's own numbers have no end
+        except OverflowError as exc:
             raise LedgerError(f"transaction {xid} has no possible time or position") from exc
 
     cdef Transaction open(self, uint64_t commit_lsn, int64_t commit_time_us, int64_t xid):
@@ -69,25 +80,32 @@ cdef class Ledger:
         transaction.open_count += 1
         return ordinal
 
-    cpdef void commit(self, uint64_t end_lsn) except *:
+    def commit(self, end_lsn):
+        self.close(_position(end_lsn))
+
+    cdef void close(self, uint64_t end_lsn) except *:
         cdef Transaction transaction = self.current
         if transaction is None:
             raise LedgerError(f"a commit at {format_lsn(end_lsn)} without a begin")
         if end_lsn <= self._last_lsn:
             raise LedgerError(f"position {format_lsn(end_lsn)} arrived after {format_lsn(self._last_lsn)}")
         self._last_lsn = end_lsn
-        self.receive(end_lsn)
+        self.pass_by(end_lsn)
         transaction.end_lsn = end_lsn
         self.current = None
         self._advance()
 
-    def idle(self, uint64_t lsn):
-        if self.current is not None or lsn <= self._last_lsn:
+    def idle(self, lsn):
+        cdef uint64_t position = _position(lsn)
+        if self.current is not None or position <= self._last_lsn:
             return
-        self.open(lsn, 0, 0)
-        self.commit(lsn)
+        self.open(position, 0, 0)
+        self.close(position)
 
-    cpdef void settle(self, Transaction transaction) except *:
+    def settle(self, Transaction transaction not None):
+        self.settle_one(transaction)
+
+    cdef void settle_one(self, Transaction transaction) except *:
         if transaction.open_count <= 0:
             raise LedgerError(f"a record of {transaction} was settled twice")
         transaction.open_count -= 1

@@ -4,6 +4,10 @@ cimport cython
 
 from cdc_relay.native.ledger cimport Ledger, Transaction, Window
 
+from cdc_relay.model import Ticket
+
+cdef object _ticket = Ticket
+
 cdef enum:
     SIZE = 3  # where a Ticket has its size in bytes
 
@@ -44,8 +48,10 @@ def settle_all(list tickets, Ledger ledger not None, Window window not None):
     """As Intake.settle for each; how many bytes they were."""
     cdef long long size, total = 0
     for ticket in tickets:
+        if type(ticket) is not _ticket:  # a claim would be read as what it is not
+            raise TypeError(f"expected a Ticket, found {type(ticket).__name__}")
         size = (<tuple>ticket)[SIZE]
         window.release(size)
-        ledger.settle(<Transaction?>(<tuple>ticket)[0])
+        ledger.settle_one(<Transaction?>(<tuple>ticket)[0])
         total += size
     return total

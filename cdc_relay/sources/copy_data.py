@@ -33,6 +33,8 @@ class PsycopgCopyData:
         self.is_over = False
 
     def read(self) -> list[bytes | memoryview]:
+        if self.is_over:
+            return []  # asked once more, libpq has forgotten why: "no COPY in progress"
         size, data = self._get_copy_data(1)
         if size > 0:
             return [bytes(data) if size < self._big_bytes else data]
@@ -59,7 +61,7 @@ def _find_libpq() -> ctypes.CDLL | None:
     try:
         library = ctypes.CDLL(str(sys.modules[pq.PGconn.__module__].__file__))
         return library if library.PQgetCopyData and library.PQfreemem else None
-    except (AttributeError, OSError):
+    except (AttributeError, KeyError, OSError):
         return None
 
 

@@ -6,7 +6,7 @@ import select
 
 from cdc_relay.bell import Bell
 from cdc_relay.delivery.intake import Intake
-from cdc_relay.delivery.window import Window
+from cdc_relay.delivery.twins import Window
 from cdc_relay.dispatch.dispatch import Dispatch, DispatchOptions
 from cdc_relay.model import Unroutable
 from cdc_relay.parking.entry import Claim, Inventory
@@ -71,6 +71,7 @@ class SessionRig:
         records: int = 100,
         answer: bytes | None = ALIVE,
         lot: FakeLot | None = None,
+        make_window: type[Window] = Window,
     ) -> None:
         self.clock = FakeClock()
         self.stream = Line(self.clock, *stream, answer=answer)
@@ -86,7 +87,8 @@ class SessionRig:
         self.leaving = False
         inventory = self.lot.take_over(0)
         self.guard = FakeGuard()
-        self.intake = Intake(Router([OUTBOX]), Window(record_limit=records, byte_limit=1 << 20), inventory.identities)
+        window = make_window(record_limit=records, byte_limit=1 << 20)
+        self.intake = Intake(Router([OUTBOX]), window, inventory.identities)
         self.dispatch = self._make_dispatch(inventory)
         self.session = self._make_session()
 

@@ -7,17 +7,17 @@ from dataclasses import replace
 import pytest
 
 from cdc_relay.delivery.intake import Intake
-from cdc_relay.delivery.window import Window
 from cdc_relay.errors import DecodeError
 from cdc_relay.model import Policy, Record, Scheduled, Unroutable
 from cdc_relay.routing.router import Route, Router
 from cdc_relay.routing.templates import Template
 from tests.unit import frames
 from tests.unit.intake_rig import OUTBOX, ROW, feed, make_intake
+from tests.unit.native_rig import Twins
 
 
-def test_an_insert_becomes_the_default_route_s_record() -> None:
-    intake = make_intake()
+def test_an_insert_becomes_the_default_route_s_record(twins: Twins) -> None:
+    intake = make_intake(twins)
     time_us = frames.EPOCH_US + 1_234_567
     [(record, _)] = feed(intake, frames.begin(90, time_us=time_us), frames.relation(), frames.insert(*ROW))
     assert isinstance(record, Record)
@@ -25,8 +25,8 @@ def test_an_insert_becomes_the_default_route_s_record() -> None:
     assert record.size_bytes == len("id") + len(b"e1") + len(b"k1") + len(b'{"n": 1.10}')
 
 
-def test_a_ticket_names_its_place_and_settles_its_transaction() -> None:
-    intake = make_intake()
+def test_a_ticket_names_its_place_and_settles_its_transaction(twins: Twins) -> None:
+    intake = make_intake(twins)
     outcomes = [
         intake.take(frame)
         for frame in (
@@ -45,16 +45,16 @@ def test_a_ticket_names_its_place_and_settles_its_transaction() -> None:
     assert (intake.ledger.safe_lsn, intake.window.record_count, intake.window.byte_count) == (100, 0, 0)
 
 
-def test_a_relation_that_is_no_outbox_is_ignored_and_counted() -> None:
-    intake = make_intake()
+def test_a_relation_that_is_no_outbox_is_ignored_and_counted(twins: Twins) -> None:
+    intake = make_intake(twins)
     other = frames.relation(2, name="audit")
     assert feed(intake, frames.begin(90), other, frames.insert(*ROW, relation_id=2), frames.commit(100)) == []
     assert intake.ignored_count == 1
     assert intake.ledger.safe_lsn == 100
 
 
-def test_a_row_without_a_route_is_an_open_failure() -> None:
-    intake = make_intake()
+def test_a_row_without_a_route_is_an_open_failure(twins: Twins) -> None:
+    intake = make_intake(twins)
     row = (b"e1", None, b"k1", b"Placed", b"{}")
     [(unroutable, ticket)] = feed(intake, frames.begin(90), frames.relation(), frames.insert(*row), frames.commit(100))
     assert isinstance(unroutable, Unroutable)
@@ -63,8 +63,8 @@ def test_a_row_without_a_route_is_an_open_failure() -> None:
     assert intake.ledger.safe_lsn == 0
 
 
-def test_the_window_counts_an_unroutable_row_whole() -> None:
-    intake = make_intake()
+def test_the_window_counts_an_unroutable_row_whole(twins: Twins) -> None:
+    intake = make_intake(twins)
     row = (b"e1", None, b"k1", b"Placed", b"{}")
     [(_, ticket)] = feed(intake, frames.begin(90), frames.relation(), frames.insert(*row), frames.commit(100))
     assert ticket.size_bytes == intake.window.byte_count == len(b"e1k1Placed{}")
@@ -72,8 +72,8 @@ def test_the_window_counts_an_unroutable_row_whole() -> None:
     assert (intake.window.byte_count, intake.ledger.safe_lsn) == (0, 100)
 
 
-def test_a_ticket_tells_what_parking_needs() -> None:
-    [(record, ticket)] = feed(make_intake(), frames.begin(90), frames.relation(), frames.insert(*ROW))
+def test_a_ticket_tells_what_parking_needs(twins: Twins) -> None:
+    [(record, ticket)] = feed(make_intake(twins), frames.begin(90), frames.relation(), frames.insert(*ROW))
     assert isinstance(record, Record)
     assert ticket.identity == ("public.outbox", 90, 0, frames.EPOCH_US)
     assert (ticket.origin.event_fields, ticket.event) == (("id", "type"), (b"e1", b"Placed"))
@@ -81,8 +81,8 @@ def test_a_ticket_tells_what_parking_needs() -> None:
     assert ticket.size_bytes == record.size_bytes
 
 
-def test_a_scheduled_row_is_open_like_any_other() -> None:
-    intake = make_intake(replace(OUTBOX, schedule_column="due"))
+def test_a_scheduled_row_is_open_like_any_other(twins: Twins) -> None:
+    intake = make_intake(twins, replace(OUTBOX, schedule_column="due"))
     described = frames.relation(columns=(*frames.OUTBOX_COLUMNS, "due"))
     row = (*ROW, b"2030-01-01 00:00:00+00")
     [(scheduled, ticket)] = feed(intake, frames.begin(90), described, frames.insert(*row))
@@ -91,8 +91,8 @@ def test_a_scheduled_row_is_open_like_any_other() -> None:
     assert intake.window.record_count == 1
 
 
-def test_columns_may_change_in_the_middle_of_the_stream() -> None:
-    intake = make_intake()
+def test_columns_may_change_in_the_middle_of_the_stream(twins: Twins) -> None:
+    intake = make_intake(twins)
     columns = ("payload", "new", "aggregatetype", "id", "type", "aggregateid")
     row = (b"{}", None, b"order", b"e2", b"Placed", b"k2")
     [_, (record, _)] = feed(
@@ -107,30 +107,30 @@ def test_columns_may_change_in_the_middle_of_the_stream() -> None:
     assert (record.key, record.value, record.headers) == (b"k2", b"{}", [("id", b"e2")])
 
 
-def test_a_keepalive_outside_a_transaction_is_only_a_candidate() -> None:
-    intake = make_intake()
+def test_a_keepalive_outside_a_transaction_is_only_a_candidate(twins: Twins) -> None:
+    intake = make_intake(twins)
     intake.take(frames.keepalive(500))
     assert (intake.idle_lsn, intake.ledger.safe_lsn) == (500, 0)
     intake.confirm_idle(500)
     assert intake.ledger.safe_lsn == 500
 
 
-def test_a_keepalive_inside_a_transaction_is_no_candidate() -> None:
-    intake = make_intake()
+def test_a_keepalive_inside_a_transaction_is_no_candidate(twins: Twins) -> None:
+    intake = make_intake(twins)
     feed(intake, frames.begin(90), frames.keepalive(500))
     assert intake.idle_lsn == 0
 
 
-def test_a_keepalive_that_asks_for_a_reply_is_remembered() -> None:
-    intake = make_intake()
+def test_a_keepalive_that_asks_for_a_reply_is_remembered(twins: Twins) -> None:
+    intake = make_intake(twins)
     intake.take(frames.keepalive(500))
     assert not intake.reply_is_due
     intake.take(frames.keepalive(501, reply=True))
     assert intake.reply_is_due
 
 
-def test_lag_is_measured_by_the_server_s_clock_alone() -> None:
-    intake = make_intake()
+def test_lag_is_measured_by_the_server_s_clock_alone(twins: Twins) -> None:
+    intake = make_intake(twins)
     intake.take(frames.begin(90, time_us=frames.EPOCH_US, sent_us=frames.EPOCH_US + 77))
     assert intake.lag_us == 77
 
@@ -145,13 +145,13 @@ def test_lag_is_measured_by_the_server_s_clock_alone() -> None:
     ],
     ids=["empty", "no frame", "unknown relation", "columns missing"],
 )
-def test_what_the_protocol_does_not_allow_is_a_decode_error(stream: list[bytes]) -> None:
+def test_what_the_protocol_does_not_allow_is_a_decode_error(stream: list[bytes], twins: Twins) -> None:
     with pytest.raises(DecodeError):
-        feed(make_intake(), *stream)
+        feed(make_intake(twins), *stream)
 
 
-def test_a_change_outside_a_transaction_is_refused() -> None:
-    intake = make_intake()
+def test_a_change_outside_a_transaction_is_refused(twins: Twins) -> None:
+    intake = make_intake(twins)
     with pytest.raises(DecodeError, match="outside a transaction"):
         feed(intake, frames.begin(90), frames.relation(), frames.commit(100), frames.insert(*ROW))
 
@@ -159,9 +159,9 @@ def test_a_change_outside_a_transaction_is_refused() -> None:
 # --- what is never published
 
 
-def test_a_row_that_a_route_drops_is_settled_and_counted() -> None:
+def test_a_row_that_a_route_drops_is_settled_and_counted(twins: Twins) -> None:
     drop = Route(Template(("",)), Policy("drop"), drop=True)
-    intake = make_intake(replace(OUTBOX, routes=(drop,)))
+    intake = make_intake(twins, replace(OUTBOX, routes=(drop,)))
     assert feed(intake, frames.begin(90), frames.relation(), frames.insert(*ROW), frames.commit(100)) == []
     assert (intake.dropped_count, intake.ledger.safe_lsn, intake.window.record_count) == (1, 100, 0)
 
@@ -169,10 +169,10 @@ def test_a_row_that_a_route_drops_is_settled_and_counted() -> None:
 # --- what the lot has
 
 
-def test_the_newest_parked_row_is_passed_by_the_next_row_of_its_transaction() -> None:
+def test_the_newest_parked_row_is_passed_by_the_next_row_of_its_transaction(twins: Twins) -> None:
     """Its Commit may be far away, and nothing is taken out of the lot before."""
     parked = frozenset({("public.outbox", 90, 1, frames.EPOCH_US)})
-    intake = Intake(Router([OUTBOX], now_us=lambda: 0), Window(record_limit=10, byte_limit=1000), parked)
+    intake = Intake(Router([OUTBOX], now_us=lambda: 0), twins.window(record_limit=10, byte_limit=1000), parked)
     outcomes = feed(intake, frames.begin(90), frames.relation(), frames.insert(*ROW), frames.insert(*ROW))
     assert not intake.has_passed_parked
     outcomes += feed(intake, frames.insert(*ROW))

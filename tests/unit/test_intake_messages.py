@@ -6,19 +6,19 @@ import pytest
 
 from cdc_relay.delivery.failures import CRASH, judge
 from cdc_relay.delivery.intake import Intake
-from cdc_relay.delivery.window import Window
 from cdc_relay.model import KeptColumn, Record, Unroutable
 from cdc_relay.routing import message_plan
 from cdc_relay.routing.router import Outbox, Router
 from tests.unit import frames
 from tests.unit.intake_rig import feed, make_intake
+from tests.unit.native_rig import Twins
 
 PREFIX = Outbox("", "", "message prefix outbox", "id", "aggregateid", "type", "payload", message_prefix="outbox")
 CONTENT = b'{"id": "e1", "aggregatetype": "order", "aggregateid": "k1", "type": "Placed", "payload": {"n": 1.10}}'
 
 
-def test_a_transactional_message_is_a_row_of_its_transaction() -> None:
-    intake = make_intake(PREFIX)
+def test_a_transactional_message_is_a_row_of_its_transaction(twins: Twins) -> None:
+    intake = make_intake(twins, PREFIX)
     stream = [frames.begin(90, time_us=frames.EPOCH_US + 5_000), frames.message(CONTENT), frames.commit(100)]
     [(record, ticket)] = feed(intake, *stream)
     assert isinstance(record, Record)
@@ -28,8 +28,8 @@ def test_a_transactional_message_is_a_row_of_its_transaction() -> None:
     assert intake.ledger.safe_lsn == 100
 
 
-def test_a_message_outside_transactions_is_a_transaction_of_its_own() -> None:
-    intake = make_intake(PREFIX)
+def test_a_message_outside_transactions_is_a_transaction_of_its_own(twins: Twins) -> None:
+    intake = make_intake(twins, PREFIX)
     sent_us = frames.EPOCH_US + 9_000
     [(record, ticket)] = feed(intake, frames.message(CONTENT, lsn=70, transactional=False, sent_us=sent_us))
     assert isinstance(record, Record)
@@ -39,8 +39,8 @@ def test_a_message_outside_transactions_is_a_transaction_of_its_own() -> None:
     assert intake.ledger.safe_lsn == 70  # not one more: the next message begins right there
 
 
-def test_after_a_message_outside_transactions_the_stream_counts_as_caught_up() -> None:
-    intake = make_intake(PREFIX)
+def test_after_a_message_outside_transactions_the_stream_counts_as_caught_up(twins: Twins) -> None:
+    intake = make_intake(twins, PREFIX)
     late = frames.EPOCH_US + 60_000_000
     feed(intake, frames.begin(50, sent_us=late), frames.commit(51, sent_us=late))
     assert intake.lag_us == 60_000_000
@@ -48,17 +48,17 @@ def test_after_a_message_outside_transactions_the_stream_counts_as_caught_up() -
     assert intake.lag_us == 0
 
 
-def test_a_parked_message_is_passed_when_the_server_is_where_it_ends() -> None:
+def test_a_parked_message_is_passed_when_the_server_is_where_it_ends(twins: Twins) -> None:
     parked = frozenset({(PREFIX.label, 69, 0, 0)})
-    intake = Intake(Router([PREFIX]), Window(record_limit=10, byte_limit=1000), parked)
+    intake = Intake(Router([PREFIX]), twins.window(record_limit=10, byte_limit=1000), parked)
     assert feed(intake, frames.message(CONTENT, lsn=70, transactional=False)) == []
     assert (intake.has_passed_parked, intake.ledger.safe_lsn) == (False, 70)
     intake.take(frames.keepalive(70))
     assert intake.has_passed_parked
 
 
-def test_a_field_that_a_message_lacks_is_null_and_one_that_no_column_needs_is_ignored() -> None:
-    intake = make_intake(PREFIX)
+def test_a_field_that_a_message_lacks_is_null_and_one_that_no_column_needs_is_ignored(twins: Twins) -> None:
+    intake = make_intake(twins, PREFIX)
     content = b'{"aggregatetype": "order", "payload": "text", "else": [1]}'
     [(record, ticket)] = feed(intake, frames.begin(90), frames.message(content))
     assert isinstance(record, Record)
@@ -67,16 +67,16 @@ def test_a_field_that_a_message_lacks_is_null_and_one_that_no_column_needs_is_ig
 
 
 @pytest.mark.parametrize("content", [b"", b"text", b"[]", b'{"id": ', b"\xff", b"null"])
-def test_a_message_that_is_no_object_is_set_aside_whole(content: bytes) -> None:
-    intake = make_intake(PREFIX)
+def test_a_message_that_is_no_object_is_set_aside_whole(content: bytes, twins: Twins) -> None:
+    intake = make_intake(twins, PREFIX)
     [(unroutable, ticket)] = feed(intake, frames.begin(90), frames.message(content))
     assert isinstance(unroutable, Unroutable)
     assert (unroutable.failure.code, unroutable.columns) == ("bad_message", [KeptColumn("content", 25, content)])
     assert ticket.event == (None, None)
 
 
-def test_a_message_without_a_route_is_kept_as_its_content_and_routed_again_from_it() -> None:
-    intake = make_intake(PREFIX)
+def test_a_message_without_a_route_is_kept_as_its_content_and_routed_again_from_it(twins: Twins) -> None:
+    intake = make_intake(twins, PREFIX)
     content = CONTENT.replace(b'"order"', b"null")
     [(unroutable, ticket)] = feed(intake, frames.begin(90), frames.message(content))
     assert isinstance(unroutable, Unroutable)
@@ -86,15 +86,15 @@ def test_a_message_without_a_route_is_kept_as_its_content_and_routed_again_from_
     assert again.topic == "outbox.event.order"
 
 
-def test_a_message_of_another_prefix_is_ignored_and_counted() -> None:
-    intake = make_intake(PREFIX)
+def test_a_message_of_another_prefix_is_ignored_and_counted(twins: Twins) -> None:
+    intake = make_intake(twins, PREFIX)
     assert feed(intake, frames.message(CONTENT, prefix="else", lsn=70, transactional=False)) == []
     assert (intake.ignored_count, intake.ledger.oldest) == (1, None)
 
 
 @pytest.mark.parametrize("transactional", [True, False])
-def test_a_message_is_identified_before_it_is_taken(transactional: bool) -> None:
-    intake = make_intake(PREFIX)
+def test_a_message_is_identified_before_it_is_taken(transactional: bool, twins: Twins) -> None:
+    intake = make_intake(twins, PREFIX)
     frame = frames.message(CONTENT, lsn=95, transactional=transactional)
     if transactional:
         intake.take(frames.begin(100))
@@ -103,9 +103,9 @@ def test_a_message_is_identified_before_it_is_taken(transactional: bool) -> None
     assert identity == ticket.identity
 
 
-def test_a_condemned_message_is_not_opened(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_condemned_message_is_not_opened(monkeypatch: pytest.MonkeyPatch, twins: Twins) -> None:
     """Opening it may be what killed the process."""
-    intake = make_intake(PREFIX)
+    intake = make_intake(twins, PREFIX)
     intake.take(frames.begin(90))
     monkeypatch.setattr(message_plan, "scan_object", lambda content: pytest.fail("it was opened"))
     outcome = intake.condemn(frames.message(CONTENT), judge(CRASH, "three deaths"))

@@ -1,4 +1,4 @@
-"""The ledger against examples, and against a naive model driven by hypothesis."""
+"""Both ledgers against examples, and against a naive model driven by hypothesis."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from cdc_relay.delivery.ledger import Ledger
 from cdc_relay.errors import LedgerError
 from cdc_relay.model import Transaction
+from tests.unit.native_rig import NATIVE, PYTHON, Twins, needs_native
 
 ANY = 1 << 63  # the guard allows everything
 
@@ -23,16 +24,16 @@ def open_transaction(ledger: Ledger, *, commit_lsn: int, records: int = 0) -> Tr
     return transaction
 
 
-def test_nothing_is_safe_before_something_is_settled() -> None:
-    ledger = Ledger(ceiling_lsn=ANY)
+def test_nothing_is_safe_before_something_is_settled(twins: Twins) -> None:
+    ledger = twins.ledger(ceiling_lsn=ANY)
     ledger.receive(100)
     open_transaction(ledger, commit_lsn=50, records=1)
     ledger.commit(60)
     assert ledger.report() == 0
 
 
-def test_safe_lsn_waits_for_the_oldest_transaction() -> None:
-    ledger = Ledger(ceiling_lsn=ANY)
+def test_safe_lsn_waits_for_the_oldest_transaction(twins: Twins) -> None:
+    ledger = twins.ledger(ceiling_lsn=ANY)
     first = open_transaction(ledger, commit_lsn=10, records=2)
     ledger.commit(20)
     second = open_transaction(ledger, commit_lsn=30, records=1)
@@ -44,8 +45,8 @@ def test_safe_lsn_waits_for_the_oldest_transaction() -> None:
     assert ledger.safe_lsn == 40
 
 
-def test_the_oldest_is_the_first_that_is_not_settled() -> None:
-    ledger = Ledger(ceiling_lsn=ANY)
+def test_the_oldest_is_the_first_that_is_not_settled(twins: Twins) -> None:
+    ledger = twins.ledger(ceiling_lsn=ANY)
     assert ledger.oldest is None
     first = open_transaction(ledger, commit_lsn=10, records=1)
     ledger.commit(20)
@@ -55,8 +56,8 @@ def test_the_oldest_is_the_first_that_is_not_settled() -> None:
     assert ledger.oldest is second
 
 
-def test_a_transaction_is_not_safe_before_its_commit_is_read() -> None:
-    ledger = Ledger(ceiling_lsn=ANY)
+def test_a_transaction_is_not_safe_before_its_commit_is_read(twins: Twins) -> None:
+    ledger = twins.ledger(ceiling_lsn=ANY)
     transaction = open_transaction(ledger, commit_lsn=10, records=1)
     ledger.settle(transaction)
     assert ledger.safe_lsn == 0
@@ -64,8 +65,8 @@ def test_a_transaction_is_not_safe_before_its_commit_is_read() -> None:
     assert ledger.safe_lsn == 20
 
 
-def test_an_idle_position_never_passes_what_is_in_flight() -> None:
-    ledger = Ledger(ceiling_lsn=ANY)
+def test_an_idle_position_never_passes_what_is_in_flight(twins: Twins) -> None:
+    ledger = twins.ledger(ceiling_lsn=ANY)
     transaction = open_transaction(ledger, commit_lsn=10, records=1)
     ledger.commit(20)
     ledger.idle(90)
@@ -74,16 +75,16 @@ def test_an_idle_position_never_passes_what_is_in_flight() -> None:
     assert ledger.safe_lsn == 90
 
 
-def test_an_idle_position_inside_a_transaction_counts_for_nothing() -> None:
-    ledger = Ledger(ceiling_lsn=ANY)
+def test_an_idle_position_inside_a_transaction_counts_for_nothing(twins: Twins) -> None:
+    ledger = twins.ledger(ceiling_lsn=ANY)
     open_transaction(ledger, commit_lsn=10)
     ledger.idle(90)
     ledger.commit(20)
     assert ledger.safe_lsn == 20
 
 
-def test_ordinals_count_the_records_of_their_transaction() -> None:
-    ledger = Ledger(ceiling_lsn=ANY)
+def test_ordinals_count_the_records_of_their_transaction(twins: Twins) -> None:
+    ledger = twins.ledger(ceiling_lsn=ANY)
     open_transaction(ledger, commit_lsn=10)
     assert [ledger.add(), ledger.add()] == [0, 1]
     ledger.commit(20)
@@ -91,16 +92,16 @@ def test_ordinals_count_the_records_of_their_transaction() -> None:
     assert ledger.add() == 0
 
 
-def test_a_report_beyond_what_was_received_is_refused() -> None:
-    ledger = Ledger(ceiling_lsn=ANY)
+def test_a_report_beyond_what_was_received_is_refused(twins: Twins) -> None:
+    ledger = twins.ledger(ceiling_lsn=ANY)
     ledger.received_lsn = 10
     ledger.safe_lsn = 11
     with pytest.raises(LedgerError, match="0/B"):
         ledger.report()
 
 
-def test_a_report_below_the_last_one_is_refused() -> None:
-    ledger = Ledger(ceiling_lsn=ANY)
+def test_a_report_below_the_last_one_is_refused(twins: Twins) -> None:
+    ledger = twins.ledger(ceiling_lsn=ANY)
     ledger.idle(20)
     assert ledger.report() == 20
     ledger.safe_lsn = 19
@@ -108,8 +109,8 @@ def test_a_report_below_the_last_one_is_refused() -> None:
         ledger.report()
 
 
-def test_the_ledger_refuses_what_no_stream_can_say() -> None:
-    ledger = Ledger(ceiling_lsn=ANY)
+def test_the_ledger_refuses_what_no_stream_can_say(twins: Twins) -> None:
+    ledger = twins.ledger(ceiling_lsn=ANY)
     with pytest.raises(LedgerError):
         ledger.add()
     with pytest.raises(LedgerError):
@@ -139,6 +140,8 @@ class ModelTransaction:
 class LedgerMachine(RuleBasedStateMachine):
     """Interleaved transactions, acks in any order, keepalives, parks and reconnects against the model."""
 
+    twins = PYTHON
+
     @initialize()
     def start(self) -> None:
         self.reconnect()
@@ -147,7 +150,7 @@ class LedgerMachine(RuleBasedStateMachine):
     @rule()
     def reconnect(self) -> None:
         """Every LSN dies with its connection."""
-        self.ledger = Ledger(ceiling_lsn=ANY)
+        self.ledger = self.twins.ledger(ceiling_lsn=ANY)
         self.model: list[ModelTransaction] = []
         self.reported = 0
         self.in_transaction = False
@@ -216,5 +219,11 @@ class LedgerMachine(RuleBasedStateMachine):
         assert all(entry.ordinals == list(range(len(entry.ordinals))) for entry in self.model)
 
 
+class NativeLedgerMachine(LedgerMachine):
+    twins = NATIVE or PYTHON
+
+
 LedgerMachine.TestCase.settings = settings(max_examples=300, stateful_step_count=60, deadline=None)
+NativeLedgerMachine.TestCase.settings = LedgerMachine.TestCase.settings
 TestLedgerAgainstModel = LedgerMachine.TestCase
+TestNativeLedgerAgainstModel = needs_native(NativeLedgerMachine.TestCase)
