@@ -6,7 +6,7 @@ from cdc_relay.delivery.intake import Intake
 from cdc_relay.delivery.outcome import Routed
 from cdc_relay.model import Ticket
 from cdc_relay.routing.router import Outbox, Router
-from tests.unit.native_rig import Twins
+from tests.unit.native_rig import PYTHON, Twins
 
 __all__ = ["OUTBOX", "ROW", "feed", "make_intake"]
 
@@ -14,7 +14,7 @@ OUTBOX = Outbox("public", "outbox", "public.outbox", "id", "aggregateid", "type"
 ROW = (b"e1", b"order", b"k1", b"Placed", b'{"n": 1.10}')
 
 
-def make_intake(twins: Twins, outbox: Outbox = OUTBOX) -> Intake:
+def make_intake(twins: Twins = PYTHON, outbox: Outbox = OUTBOX) -> Intake:
     return Intake(Router([outbox], now_us=lambda: 0), twins.window(record_limit=10, byte_limit=1000))
 
 

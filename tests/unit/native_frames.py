@@ -15,7 +15,7 @@ from cdc_relay.routing.templates import Template
 from tests.unit import frames
 from tests.unit.intake_rig import OUTBOX
 
-__all__ = ["MESSAGES", "NINE", "OUTBOXES", "Step", "raw_insert", "steps"]
+__all__ = ["COLUMNS", "MESSAGES", "NINE", "OUTBOXES", "Step", "raw_insert", "steps"]
 
 MORE = ("headers", "due", "tenant")
 NINE = tuple(f"c{number}" for number in range(9))
