@@ -167,7 +167,7 @@ cdef class Lane:
         """A keepalive that wants no answer: one comes with each transaction while the stream is caught up."""
         cdef uint64_t wal_end = _uint64(data + 1)
         if self._has_passed_parked or self._parked.is_passed:
-            self._ledger.receive(wal_end)
+            self._ledger.pass_by(wal_end)
             if self._ledger.current is None:
                 self._intake.idle_lsn = wal_end
                 self._intake.lag_us = 0
