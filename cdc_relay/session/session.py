@@ -17,6 +17,7 @@ from cdc_relay.model import Record
 from cdc_relay.session.careful_reader import CarefulReader
 from cdc_relay.session.ceiling import Ceiling, Raise
 from cdc_relay.session.drain import Drain
+from cdc_relay.session.pace import Pace
 from cdc_relay.session.parting import Parting
 from cdc_relay.session.progress import Progress
 from cdc_relay.session.pulse import Pulse
@@ -35,7 +36,6 @@ _GULP_FRAMES = 500  # between two looks at the producer: about 8 ms of work
 _BEHIND_US = 50_000  # a transaction sent later than this after its commit: we are behind, so gather
 _NAP_SECONDS = 0.005  # while behind, on an empty socket: the walsender then sends in bulk instead of row by row
 _FLUSH_SECONDS = 0.005  # caught up: send at once and wait for the report; what comes meanwhile goes together
-_PACE_SECONDS = 0.003  # from one look to the next while caught up: at 1,000 rows/s half the CPU, and 1.5 ms later
 _FULL_SECONDS = 0.005
 _HOLD_SECONDS = 0.05
 _LARGE_FRAME_BYTES = 16 << 20  # libpq's buffer stays grown after such a frame until the line is closed
@@ -75,9 +75,9 @@ class Session:
         self._stop = stop
         self._bell = bell  # the helper has finished something
         self._clock = clock
-        self._is_hurried = False
-        self._has_read = False
-        self._looked_at = now = clock()
+        self._has_read = False  # in the latest look
+        self._pace = Pace(clock)
+        now = clock()
         self._standstill = Standstill(now, timing.silence)
         self._ceiling = Ceiling(intake.ledger, raise_ceiling, now=now)
         self._pulse = Pulse(stream, intake, self._ceiling, timing, now=now)
@@ -125,11 +125,11 @@ class Session:
         self._stream.close()
 
     def _turn(self) -> End | None:
-        now = self._keep_pace()
+        now = self._pace.wait_for_next()
         self._standstill.notice(now)
         self._dispatch.traffic.now = now
         more = self._careful_reader.gulp() if self._dispatch.caution.is_on else self._gulp(now)
-        self._is_hurried = more or self._dispatch.lanes.waiting_count > 0
+        self._pace.is_hurried = more or self._dispatch.lanes.waiting_count > 0
         self._dispatch.returns.settle(self._await_reports(more, now))
         may_claim = not (self._progress.is_holding(now) and self._dispatch.is_waiting_for_broker)
         self._dispatch.tend(self._clock(), may_claim=may_claim)
@@ -140,15 +140,6 @@ class Session:
         self._stages.note_confirmation(now, self._pulse.confirmed_lsn)
         self._progress.observe(now)
         return self._find_end(now)
-
-    def _keep_pace(self) -> float:
-        """The time, which is not too soon after the last look."""
-        now = self._clock()
-        if not self._is_hurried and now < self._looked_at + _PACE_SECONDS:
-            time.sleep(self._looked_at + _PACE_SECONDS - now)
-            now = self._clock()
-        self._looked_at = now
-        return now
 
     # -- reading and publishing
 

@@ -100,6 +100,7 @@ class FakeSink:
         self.statistics = ""
         self.away = ""  # why the probes get no answer
         self.broken = ""  # why every call but reset() fails
+        self.flush_count = 0
         self._delivered: list[Slip] = []
         self._records: dict[int, tuple[Record, bool]] = {}  # by id() of the slip
         self._clock = clock
@@ -128,6 +129,7 @@ class FakeSink:
         return self._report()
 
     def flush(self, timeout_seconds: float) -> Reports:
+        self.flush_count += 1
         return self.poll(timeout_seconds)
 
     def empty(self) -> Emptied:

@@ -1,0 +1,67 @@
+"""How often the loop looks, and what it does with records that wait to fill a batch."""
+
+from __future__ import annotations
+
+import pytest
+
+from cdc_relay.session.pace import Pace
+from tests.unit import frames
+from tests.unit.session_rig import SessionRig, row
+
+SECOND_US = 1_000_000
+LATE = {"sent_us": frames.EPOCH_US + 2 * SECOND_US, "time_us": frames.EPOCH_US}
+
+
+class Time:
+    def __init__(self) -> None:
+        self.now = 100.0
+        self.slept: list[float] = []
+
+    def __call__(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.now += seconds
+
+
+def test_a_look_at_once_after_another_waits() -> None:
+    time = Time()
+    pace = Pace(time, time.sleep)
+    pace.wait_for_next()
+    time.now += 0.001
+    pace.wait_for_next()
+    assert time.slept[1:] == [pytest.approx(0.002)]
+
+
+def test_a_row_that_comes_alone_waits_for_nobody() -> None:
+    time = Time()
+    pace = Pace(time, time.sleep)
+    time.now += 1.0
+    assert pace.wait_for_next() == time.now
+    assert time.slept == []
+
+
+def test_with_more_to_read_there_is_no_waiting() -> None:
+    time = Time()
+    pace = Pace(time, time.sleep)
+    pace.is_hurried = True
+    pace.wait_for_next()
+    pace.wait_for_next()
+    assert time.slept == []
+
+
+def test_behind_what_is_read_is_gathered_and_the_end_of_a_burst_is_sent() -> None:
+    """Else its last records would wait for linger.ms: the lag of their transaction still says "behind"."""
+    rig = SessionRig(frames.begin(99, **LATE), frames.relation(), row(1), frames.commit(100, **LATE))
+    rig.turn()
+    assert (len(rig.sink.published), rig.sink.flush_count) == (1, 0)
+    rig.turn()
+    assert rig.sink.flush_count == 1
+
+
+def test_a_keepalive_says_that_nothing_is_behind() -> None:
+    late = frames.begin(99, **LATE), frames.relation(), row(1), frames.commit(100, **LATE)
+    rig = SessionRig(*late, frames.keepalive(200))
+    rig.turn()
+    assert rig.sink.flush_count == 1
