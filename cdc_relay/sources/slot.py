@@ -83,18 +83,21 @@ class SlotStream:
 
     def _receive(self) -> list[bytes | memoryview]:
         try:
-            if frames := self._copy_data.read():
-                return frames
-            if self._copy_data.is_over:
-                raise self._ending()
-            self.is_receiving = bool(self._socket_poll.poll(0))
-            self._pgconn.consume_input()
-            return self._copy_data.read()
+            frames = self._copy_data.read()
+            if not frames and not self._copy_data.is_over:
+                self.is_receiving = bool(self._socket_poll.poll(0))
+                self._pgconn.consume_input()
+                frames = self._copy_data.read()
         except PsycopgError as exc:
             raise SourceError(f"the replication line broke: {' '.join(str(exc).split())}") from exc
+        if not frames and self._copy_data.is_over:
+            raise self._ending()
+        return frames
 
     def send_status(self, *, write_lsn: int, flush_lsn: int, reply_requested: bool = False) -> None:
         """Queued if the socket is full: a stalled line must not stop the loop."""
+        if self._copy_data.is_over:
+            return  # nobody listens any more; why, the next read says
         now_us = time.time_ns() // 1000
         update = wire.encode_status(
             write_lsn=write_lsn,
