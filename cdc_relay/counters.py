@@ -9,9 +9,11 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
-__all__ = ["BOUNDS_US", "Counters", "Latency", "Stage", "StageTime", "TopicCounter", "snapshot"]
+from cdc_relay.model import Origin
+
+__all__ = ["BOUNDS_US", "Counters", "Latency", "Stage", "StageTime", "Survey", "TopicCounter", "snapshot"]
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -24,6 +26,15 @@ BOUNDS_US = (
     *(1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000),
     *(1_000_000, 2_500_000, 5_000_000, 10_000_000, 30_000_000, 60_000_000, 300_000_000, 1_800_000_000),
 )
+
+
+class Survey(NamedTuple):
+    """What tickets have in common: how many there are of each outbox and topic, and when they were committed."""
+
+    series: Mapping[tuple[Origin, str], int]
+    earliest_us: int  # 0: a message outside transactions is among them
+    latest_us: int
+    total_us: int
 
 
 class Stage(StrEnum):
@@ -67,15 +78,19 @@ class Latency:
         self.sum_us = 0
 
     def add(self, commit_times_us: Sequence[int], now_us: int) -> None:
-        """Of one batch. Behind, all of it is in one bucket: then its ends are enough, 0.1 us less per record."""
-        first = bisect_left(BOUNDS_US, now_us - max(commit_times_us))
-        last = bisect_left(BOUNDS_US, now_us - min(commit_times_us))
-        if first == last:
-            self.buckets[first] += len(commit_times_us)
-        else:
-            for time_us in commit_times_us:
-                self.buckets[bisect_left(BOUNDS_US, now_us - time_us)] += 1
+        buckets = self.buckets
+        for time_us in commit_times_us:
+            buckets[bisect_left(BOUNDS_US, now_us - time_us)] += 1
         self.sum_us += max(0, now_us * len(commit_times_us) - sum(commit_times_us))
+
+    def add_all(self, count: int, now_us: int, *, earliest_us: int, latest_us: int, total_us: int) -> bool:
+        """So many at once. False, and nothing is added, where they are not of one bucket; behind, they always are."""
+        bucket = bisect_left(BOUNDS_US, now_us - latest_us)
+        if bucket != bisect_left(BOUNDS_US, now_us - earliest_us):
+            return False
+        self.buckets[bucket] += count
+        self.sum_us += max(0, now_us * count - total_us)
+        return True
 
 
 class Counters:

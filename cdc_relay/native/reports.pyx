@@ -1,15 +1,18 @@
-"""The compiled twins of sinks.report, and of settling a batch of tickets."""
+"""The compiled twins of sinks.report, of settling a batch of tickets, and of looking it over (dispatch.survey)."""
 
 cimport cython
 
 from cdc_relay.native.ledger cimport Ledger, Transaction, Window
 
+from cdc_relay.counters import Survey
 from cdc_relay.model import Ticket
 
 cdef object _ticket = Ticket
 
 cdef enum:
-    SIZE = 3  # where a Ticket has its size in bytes
+    ORIGIN = 2  # where a Ticket has what
+    SIZE = 3
+    TOPIC = 6
 
 
 cdef class Tray:
@@ -55,3 +58,34 @@ def settle_all(list tickets, Ledger ledger not None, Window window not None):
         ledger.settle_one(<Transaction?>(<tuple>ticket)[0])
         total += size
     return total
+
+
+def survey(list tickets):
+    """Tickets of one outbox and topic mostly come one after the other: they are counted by runs."""
+    cdef dict series = {}
+    cdef object origin = None, topic = None
+    cdef long long run = 0, time, earliest = 0, latest = 0, total = 0
+    cdef bint is_first = True
+    for ticket in tickets:
+        if (<tuple>ticket)[ORIGIN] is not origin or (<tuple>ticket)[TOPIC] is not topic:
+            if run:
+                series[origin, topic] = series.get((origin, topic), 0) + run
+            origin, topic, run = (<tuple>ticket)[ORIGIN], (<tuple>ticket)[TOPIC], 0
+        run += 1
+        time = _commit_time((<tuple>ticket)[0])
+        if is_first or time < earliest:
+            earliest = time
+        if is_first or time > latest:
+            latest = time
+        is_first = False
+        total += time
+    if run:
+        series[origin, topic] = series.get((origin, topic), 0) + run
+    return Survey(series, earliest, latest, total)
+
+
+cdef inline long long _commit_time(object transaction) except? -1:
+    """That of a replayed row is one of Python's."""
+    if type(transaction) is Transaction:
+        return (<Transaction>transaction).commit_time_us
+    return transaction.commit_time_us

@@ -1,0 +1,53 @@
+"""A batch of tickets looked over: both twins find the same."""
+
+from __future__ import annotations
+
+import pytest
+
+from cdc_relay.delivery.ledger import Ledger
+from cdc_relay.dispatch.survey import survey_in_python
+from cdc_relay.model import Origin, Policy, Ticket, Transaction
+from tests.unit.native_rig import NATIVE, PYTHON, Twins, needs_native
+
+ORDERS, BILLS, POLICY = Origin("public.orders"), Origin("public.bills"), Policy("default")
+
+
+def ticket(transaction: Transaction, origin: Origin = ORDERS, topic: str = "a") -> Ticket:
+    return Ticket(transaction, 0, origin, 10, (), [], topic, POLICY)
+
+
+def tickets(ledger: Ledger) -> list[Ticket]:
+    """Runs that come again, and topics that are equal without being the same."""
+    first = ledger.begin(commit_lsn=1, commit_time_us=500, xid=1)
+    ledger.commit(2)
+    second = ledger.begin(commit_lsn=3, commit_time_us=300, xid=2)
+    equal = "".join(["or", "ders"])
+    return [
+        *(ticket(first), ticket(first), ticket(second, topic="b"), ticket(second)),
+        *(
+            ticket(first, BILLS),
+            ticket(first, topic="orders"),
+            ticket(second, topic=equal),
+            ticket(second, topic=equal),
+        ),
+    ]
+
+
+@needs_native
+@pytest.mark.parametrize("twins", [PYTHON, NATIVE], ids=["python", "native"])
+def test_both_twins_find_the_same(twins: Twins) -> None:
+    from cdc_relay.native.reports import survey
+
+    batch = tickets(twins.ledger())
+    expected = survey_in_python(batch)
+    assert survey(batch) == expected._replace(series=dict(expected.series))
+    assert dict(expected.series) == {(ORDERS, "a"): 3, (ORDERS, "b"): 1, (BILLS, "a"): 1, (ORDERS, "orders"): 3}
+    assert expected[1:] == (300, 500, 4 * 500 + 4 * 300)
+
+
+@needs_native
+def test_one_ticket_is_a_batch() -> None:
+    from cdc_relay.native.reports import survey
+
+    batch = [ticket(Transaction(commit_lsn=1, commit_time_us=0, xid=1))]
+    assert survey(batch) == ({(ORDERS, "a"): 1}, 0, 0, 0)
