@@ -22,6 +22,7 @@ from cdc_relay.stats import Stats
 _RUNS = 7
 _BATCH = 500
 _APART_US = 4
+_TOPICS = [f"topic-{number}" for number in range(20)]
 _POLICY = Policy("default")
 _ORIGIN = Origin("public.outbox")
 
@@ -49,7 +50,7 @@ def _make_reports(rows: int, topics: int, late_seconds: float) -> Reports:
         time_us = now_us - int(late_seconds * 1e6) + number * rows * _APART_US
         transaction = ledger.begin(commit_lsn=number + 1, commit_time_us=time_us, xid=1)
         ledger.commit(number + 1)
-        tickets += [_ticket(transaction, ordinal, f"topic-{(number + ordinal) % topics}") for ordinal in range(rows)]
+        tickets += [_ticket(transaction, ordinal, _TOPICS[(number + ordinal) % topics]) for ordinal in range(rows)]
     return Reports([*tickets], [])
 
 
