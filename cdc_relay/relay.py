@@ -5,6 +5,7 @@ The loop itself is session/; here is what happens between two sessions. Concrete
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Callable
 from concurrent.futures import TimeoutError as FutureTimeout
@@ -191,11 +192,13 @@ class Relay:
             self._on_streaming()
             self._conclude(session, session.run())
         except (SourceError, SinkError) as exc:
-            lost = exc
+            lost = exc.with_traceback(None)  # whose frames would keep the session
         finally:
             self._sink.reset()  # first: what is queued will be read again, perhaps by another process already
             session.close()
             self._stats.open_record_count = self._stats.open_bytes = 0
+        del session
+        gc.collect()  # its parts know each other, and the collector seldom looks
         if lost is not None:
             self._recover(lost, started)
 

@@ -90,6 +90,11 @@ class Intake:
         return self._parked.is_passed
 
     @property
+    def is_pure(self) -> bool:
+        """Python takes every frame."""
+        return isinstance(self.window, Window)
+
+    @property
     def oldest(self) -> Transaction | None:
         """That is not settled."""
         return self.ledger.oldest
@@ -249,7 +254,7 @@ class Intake:
             self.reply_is_due = True
         if not self.ledger.in_transaction:
             self.idle_lsn = keepalive.wal_end
-            self.lag_us = 0
+            self.lag_us = 0  # it has nothing more
             self._parked.pass_position(keepalive.wal_end)
 
 

@@ -54,7 +54,7 @@ _FLOW = (
         "outbox_stage_seconds",
         Kind.SUMMARY,
         "Time spent on a record in a stage: decode, route and produce on a sample of at most ten a second, confirm "
-        "from settled to confirmed.",
+        "from settled to confirmed. Where the relay is compiled, decode has route in it.",
         ("stage",),
     ),
 )

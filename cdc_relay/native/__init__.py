@@ -1,5 +1,6 @@
 """The hot path, compiled: twins of pure Python modules that stay the reference, the fallback, and what is read first.
 
+They know what their twins know, lane delivery and copy_data psycopg, which no import rule can see.
 Built by setup.py where there is a C compiler; without one, or with CDC_RELAY_NATIVE=0, Python does the same work.
 """
 

@@ -1,7 +1,7 @@
 """The compiled way through delivery.intake.Intake for what an outbox's stream is made of: Begin, rows, Commit.
 
 It takes a frame only when nothing about it is unusual, and has changed nothing when it does not: then Intake decides, in
-Python, and words every error. A row on a plain route (routing.plain) is cut out of the frame without its other columns.
+Python, and words every error. A row on a plain route (routing.plan.Plain) is cut out of the frame without its other columns.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
@@ -18,7 +18,11 @@ from cdc_relay.delivery.outcome import make_ticket
 cdef extern from *:
     """
     static PyObject *alloc_of(PyObject *type, Py_ssize_t size) {
-        return ((PyTypeObject *)type)->tp_alloc((PyTypeObject *)type, size);
+        PyObject *made = ((PyTypeObject *)type)->tp_alloc((PyTypeObject *)type, size);
+    #if PY_VERSION_HEX >= 0x030E0000
+        if (made != NULL) ((PyTupleObject *)made)->ob_hash = -1;  /* not computed yet */
+    #endif
+        return made;
     }
     """
     object alloc_of(object type, Py_ssize_t size)
@@ -150,7 +154,7 @@ cdef class Lane:
             if size > HEADER + 8 and data[0] == b"w":
                 kind = data[HEADER]
                 if kind == b"I":
-                    if data[HEADER + 5] == b"N" and self._can_take(frame, data, size):
+                    if data[HEADER + 5] == b"N" and self._can_take(data, size):
                         return self._take_row()
                 elif kind == b"B":
                     if size == HEADER + 21 and self._begin(data):
@@ -159,9 +163,16 @@ cdef class Lane:
                 elif kind == b"C" and size == HEADER + 26 and self._commit(data):
                     self._note_size(size)
                     return None
-        self._has_shape = False  # a Relation may say something new
-        self._shapes.clear()
+                elif kind == b"R":
+                    self._forget_shapes()
+        else:
+            self._forget_shapes()  # whatever it is
         return self._take_any(frame)
+
+    cdef void _forget_shapes(self) except *:
+        """A Relation says something new."""
+        self._has_shape = False
+        self._shapes.clear()
 
     cdef bint _pass_idle(self, const uint8_t* data) except -1:
         """A keepalive that wants no answer: one comes with each transaction while the stream is caught up."""
@@ -199,7 +210,7 @@ cdef class Lane:
         self._intake.lag_us = send_time - time
         return True
 
-    cdef bint _can_take(self, object frame, const uint8_t* data, Py_ssize_t size) except -1:
+    cdef bint _can_take(self, const uint8_t* data, Py_ssize_t size) except -1:
         """Whether it is a row that its relation describes, of a transaction; finds its columns."""
         if not self._has_passed_parked:
             if not self._parked.is_passed:

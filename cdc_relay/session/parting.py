@@ -69,8 +69,11 @@ class Parting:
     def _shake_hands(self, deadline: float) -> None:
         """Closing with unread data loses the last confirmation, so read and discard until the server has answered it.
 
-        Twice: a keepalive may have been on its way before our question; the second answers the first for certain.
+        Twice: a keepalive may have been on its way before our question; the second answers the first for certain. What
+        came while nobody read is no answer.
         """
+        while self._stream.read() is not None and self._clock() < deadline:
+            pass
         for _ in range(2):
             self._pulse.report(reply_requested=True)
             while (frame := self._stream.read()) is None or frame[0] != wire.KEEPALIVE:

@@ -96,8 +96,8 @@ class SlotStream:
 
     def send_status(self, *, write_lsn: int, flush_lsn: int, reply_requested: bool = False) -> None:
         """Queued if the socket is full: a stalled line must not stop the loop."""
-        if self._copy_data.is_over:
-            return  # nobody listens any more; why, the next read says
+        if self._copy_data.is_over:  # and frames before the end are still to be taken: they come again
+            raise self._ending()
         now_us = time.time_ns() // 1000
         update = wire.encode_status(
             write_lsn=write_lsn,
@@ -117,6 +117,7 @@ class SlotStream:
         select.select([self._pgconn.socket, *others], [], [], 0 if self._frames else timeout_seconds)
 
     def close(self) -> None:
+        self._frames = []
         self._line.close()
 
     def _ending(self) -> RelayError:

@@ -7,6 +7,7 @@ from cdc_relay.model import Record, Ticket
 from cdc_relay.session.stages import Stages
 from tests.unit import frames
 from tests.unit.intake_rig import ROW, make_intake
+from tests.unit.native_rig import NATIVE, PYTHON, needs_native
 from tests.unit.session_rig import SessionRig, transaction
 
 
@@ -39,6 +40,20 @@ def test_a_row_is_timed_by_stage() -> None:
     assert offered == [record]
 
 
+@needs_native
+def test_compiled_a_row_is_decoded_and_routed_in_one() -> None:
+    counters = Counters()
+    assert NATIVE is not None
+    intake = make_intake(NATIVE)
+    stages = Stages(intake, _ignore, counters, clock=StepClock(0, 5))
+    for frame in (frames.begin(99), frames.relation()):
+        intake.take(frame)
+    assert stages.is_due(10.0)
+    assert stages.take(frames.insert(*ROW)) is not None
+    spent = {stage.value: (time.count, time.seconds) for stage, time in counters.stages.items()}
+    assert spent == {"decode": (1, 5.0), "route": (0, 0.0), "produce": (0, 0.0), "confirm": (0, 0.0)}
+
+
 def test_at_most_ten_rows_a_second_are_timed() -> None:
     intake = make_intake()
     stages = Stages(intake, _ignore, Counters())
@@ -61,7 +76,7 @@ def test_what_is_no_row_is_only_taken() -> None:
 
 
 def test_a_session_publishes_what_it_times_once() -> None:
-    rig = SessionRig(*transaction(100, 1, 2, 3), eager=True)
+    rig = SessionRig(*transaction(100, 1, 2, 3), eager=True, make_window=PYTHON.window)
     rig.run_until(3)
     assert len(rig.sink.published) == 3
     stages = rig.stats.counters.stages
