@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: install demo test lint bench bench-peers compare-debezium lock clean
+.PHONY: install demo test lint bench bench-peers bench-growth bench-flame compare-debezium lock clean
 
 install: $(VENV)/.demo
 demo: install
@@ -22,6 +22,16 @@ bench: $(VENV)/.test
 # Everything, beside Debezium: most of an hour. One part of it: make bench-peers BENCH='--only cold'. Needs Java and Maven.
 bench-peers: $(VENV)/.test
 	$(BIN)/python -m tests.bench --only all --workload all --peers all --rates all --rows 0 --seconds 8 --out .cache/bench-peers.json $(BENCH)
+
+# Cost as work grows, and its plots: almost half an hour. One axis: make bench-growth BENCH='--only topics'.
+bench-growth: $(VENV)/.test
+	$(BIN)/python -m tests.bench.growth --out .cache/bench-growth.json $(BENCH)
+	$(BIN)/python -m tests.bench.plots .cache/bench-growth.json --to docs/benchmarks
+
+# Where the time goes. Its Python twin: make bench-flame BENCH=--pure FLAME=flame-python
+FLAME ?= flame
+bench-flame: $(VENV)/.bench
+	$(BIN)/python -m tests.bench.flame --out docs/benchmarks/$(FLAME).svg $(BENCH)
 
 # A real Debezium over the corpus of tests/compare; writes tests/golden/debezium_wire.json. Needs Java and Maven.
 compare-debezium: $(VENV)/.test
@@ -51,6 +61,10 @@ $(VENV)/.demo: $(BIN)/python $(COMPILED)
 $(VENV)/.test: $(BIN)/python $(COMPILED)
 	$(INSTALL) -e '.[demo,test]'
 	@touch $(VENV)/.demo $@
+
+$(VENV)/.bench: $(BIN)/python $(COMPILED)
+	$(INSTALL) -e '.[demo,test,bench]'
+	@touch $(VENV)/.demo $(VENV)/.test $@
 
 clean:
 	rm -rf $(VENV) .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis build *.egg-info cdc_relay/native/*.so
