@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import cast
 
+from cdc_relay.delivery.foresight import begin_of, foresee
 from cdc_relay.delivery.outcome import Outcome, event_unseen, make_ticket
 from cdc_relay.delivery.parked import Parked
 from cdc_relay.delivery.twins import make_ledger, make_take, settle_all
@@ -28,14 +29,11 @@ from cdc_relay.protocol.messages import (
     Type,
     Update,
 )
-from cdc_relay.protocol.peek import MessageHead, peek
 from cdc_relay.protocol.pgoutput import Decoder
 from cdc_relay.routing.domains import Domains
 from cdc_relay.routing.router import AnyPlan, Router, Values
 
 __all__ = ["Intake"]
-
-_ROWS = (ord("I"), ord("M"))  # the messages that may bring a record
 
 
 class Intake:
@@ -120,19 +118,7 @@ class Intake:
 
     def identify(self, frame: bytes | memoryview) -> Identity | None:
         """Which change taking this frame would bring, before it is decoded; None if it is no row of an outbox."""
-        if len(frame) <= wire.PAYLOAD_OFFSET or frame[0] != wire.XLOG_DATA or frame[wire.PAYLOAD_OFFSET] not in _ROWS:
-            return None
-        head = peek(frame, wire.PAYLOAD_OFFSET)
-        if isinstance(head, MessageHead):
-            plan = self._messages.get(head.prefix)
-            if plan is not None and not head.transactional:
-                return plan.origin.label, _inside(head.lsn), 0, 0
-        else:
-            plan = self._plan(head)
-        transaction = self.ledger.current
-        if plan is None or transaction is None:
-            return None
-        return plan.origin.label, transaction.commit_lsn, transaction.record_count, transaction.commit_time_us
+        return foresee(frame, plan_of=self._plan, messages=self._messages, transaction=self.ledger.current)
 
     def condemn(self, frame: bytes | memoryview, failure: Failure) -> Outcome | None:
         """Take a row without routing it."""
@@ -181,7 +167,7 @@ class Intake:
             if transaction is None:
                 raise DecodeError("Message: a transactional one outside a transaction")
             return self._take_row(plan, (message.content,), transaction, transaction.commit_time_us // 1000)
-        transaction = self.ledger.begin(commit_lsn=_inside(message.lsn), commit_time_us=0, xid=0)
+        transaction = self.ledger.begin(commit_lsn=begin_of(message.lsn), commit_time_us=0, xid=0)
         outcome = self._take_row(plan, (message.content,), transaction, header.send_time_us // 1000)
         self.ledger.commit(message.lsn)  # where its record ends: one more, and the next message would be skipped
         self.transaction_count += 1
@@ -256,8 +242,3 @@ class Intake:
             self.idle_lsn = keepalive.wal_end
             self.lag_us = 0  # it has nothing more
             self._parked.pass_position(keepalive.wal_end)
-
-
-def _inside(message_lsn: int) -> int:
-    """A message's LSN is where its record ends, a commit's where it begins; what is beyond a position has passed it."""
-    return message_lsn - 1

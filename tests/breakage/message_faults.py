@@ -28,7 +28,7 @@ MESSAGE_FAULTS = (
     Fault(
         promise=8,
         title="a message outside transactions has the place of the commit right behind it",
-        file=INTAKE,
+        file=FORESIGHT,
         old="    return message_lsn - 1\n",
         new="    return message_lsn\n",
         tests=(

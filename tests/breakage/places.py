@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+FORESIGHT = "cdc_relay/delivery/foresight.py"
 INTAKE = "cdc_relay/delivery/intake.py"
 OUTCOME = "cdc_relay/delivery/outcome.py"
 LEDGER = "cdc_relay/delivery/ledger.py"
