@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.breakage.fault import Fault
-from tests.breakage.places import INTAKE, OUTCOME
+from tests.breakage.places import FORESIGHT, INTAKE, OUTCOME
 
 __all__ = ["MESSAGE_FAULTS"]
 
