@@ -10,6 +10,7 @@ from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcmp
 
+from cdc_relay.native.events cimport EventBuild
 from cdc_relay.native.ledger cimport Ledger, Transaction, Window
 
 from cdc_relay.model import DROPPED, Record, Ticket
@@ -62,6 +63,7 @@ cdef class _Shape:
     cdef bint is_plain  # the deciding fields are columns, so the destination may be known by them
     cdef int depends_count
     cdef int depends[MAX_FIELDS]
+    cdef int unless  # a column in which only NULL is plain, or -1
     cdef int event_count
     cdef int event[MAX_FIELDS]
     cdef dict known
@@ -80,6 +82,7 @@ cdef class _Shape:
         if not self.is_plain:
             return
         self.known = plain.known
+        self.unless = plain.unless
         self.depends_count, self.event_count = len(plain.depends), len(plain.event)
         for place, index in enumerate(plain.depends):
             self.depends[place] = index
@@ -96,13 +99,14 @@ cdef class _Shape:
             if len(self.ways) >= CACHE_LIMIT:
                 self.ways.clear()
             way = self.ways[key] = _Way(destination)
-        return way if way.is_plain else None
+        return way if way.is_plain or way.event_build is not None else None
 
 
 cdef class _Way:
     """Where a row goes, and which columns its record is made of."""
 
     cdef bint is_plain
+    cdef EventBuild event_build
     cdef object topic
     cdef object policy
     cdef int id_index
@@ -112,8 +116,10 @@ cdef class _Way:
     def __init__(self, destination):
         parts = getattr(destination.build, "columns", None)
         self.is_plain = parts is not None
+        self.topic, self.policy = destination.topic, destination.policy
+        if isinstance(destination.build, EventBuild):
+            self.event_build = destination.build
         if self.is_plain:
-            self.topic, self.policy = destination.topic, destination.policy
             self.id_index, self.key_index, self.payload_index = parts
 
 
@@ -275,8 +281,10 @@ cdef class Lane:
     cdef object _take_row(self):
         cdef _Shape shape = self._shape
         cdef _Way way
-        if shape.is_plain:
+        if shape.is_plain and (shape.unless < 0 or self._sizes[shape.unless] < 0):
             way = self._way(shape)
+            if way is not None and way.event_build is not None:
+                return self._take_event(shape, way)
             if way is not None and (self._sizes[way.key_index] >= 0 or not way.policy.strict):
                 return self._take_plain(shape, way)
         return self._take_routed(shape)
@@ -314,11 +322,25 @@ cdef class Lane:
         self._window.take(size)
         return record, ticket
 
+    cdef object _take_event(self, _Shape shape, _Way way):
+        """As Plan.route, which a row that becomes no record is left to: it words the refusal."""
+        cdef Transaction transaction = self._ledger.current
+        cdef object ordinal = self._add(transaction)
+        cdef tuple row = self._all_values(shape.column_count)
+        timestamp_ms = transaction.commit_time_us // 1000
+        routed = way.event_build.build(row, way.topic, transaction, ordinal, timestamp_ms)
+        if type(routed) is not _record:
+            routed = shape.plan.route(row, transaction, ordinal, timestamp_ms)
+        return self._hand_over(shape, transaction, ordinal, row, routed)
+
     cdef object _take_routed(self, _Shape shape):
         cdef Transaction transaction = self._ledger.current
         cdef object ordinal = self._add(transaction)
         cdef tuple row = self._all_values(shape.column_count)
         routed = shape.plan.route(row, transaction, ordinal, transaction.commit_time_us // 1000)
+        return self._hand_over(shape, transaction, ordinal, row, routed)
+
+    cdef object _hand_over(self, _Shape shape, Transaction transaction, object ordinal, tuple row, object routed):
         if routed is _dropped:
             self._intake.dropped_count += 1
             self._ledger.settle_one(transaction)

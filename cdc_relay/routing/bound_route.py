@@ -16,6 +16,7 @@ from cdc_relay.routing.parts import read_headers, read_partition, read_timestamp
 from cdc_relay.routing.places import Places
 from cdc_relay.routing.templates import Template
 from cdc_relay.routing.topics import is_legal_topic
+from cdc_relay.routing.usual_events import make_event_build
 from cdc_relay.routing.values import BYTEA_OID, read_bytea
 
 __all__ = ["BoundRoute", "Build", "Destination"]
@@ -65,7 +66,8 @@ def _make_build(route: Route, outbox: Outbox, places: Places) -> Build:
     parts = (route.key, route.partition or outbox.partition_column, route.timestamp or outbox.timestamp_column)
     if is_plain and not any(parts):
         return _PlainBuild(route, outbox, places)
-    return _FullBuild(route, outbox, places)
+    full = _FullBuild(route, outbox, places)
+    return make_event_build(full, route, outbox, places) or full
 
 
 class _PlainBuild:

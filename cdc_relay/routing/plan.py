@@ -37,6 +37,7 @@ class Plain(NamedTuple):
     depends: tuple[int, ...]  # columns
     known: Mapping[object, Destination]  # by their values; one alone is itself
     event: tuple[int, ...]  # columns
+    unless: int = -1  # a column: only rows that are NULL there
 
 
 class Plan:
@@ -130,12 +131,23 @@ class IncompletePlan(Plan):
 class TimedPlan:
     """A plan of an outbox whose rows may say when they are due; the clock is read for those alone."""
 
-    __slots__ = ("_column", "_index", "_now_us", "_plan", "column_count", "event", "origin", "outbox", "refuse")
-    plain = None  # whether a row is due is in another column
+    __slots__ = (
+        "_column",
+        "_index",
+        "_now_us",
+        "_plan",
+        "column_count",
+        "event",
+        "origin",
+        "outbox",
+        "plain",
+        "refuse",
+    )
 
     def __init__(self, plan: Plan, *, column: str, index: int, now_us: Callable[[], int]) -> None:
         self.outbox, self.origin = plan.outbox, plan.origin
         self.column_count, self.event, self.refuse = plan.column_count, plan.event, plan.refuse
+        self.plain = None if plan.plain is None else plan.plain._replace(unless=index)  # whether it is due
         self._plan = plan
         self._column = column
         self._index = index

@@ -19,10 +19,11 @@ from cdc_relay.routing.envelopes.members import per_transaction, place
 from cdc_relay.routing.event_columns import EventColumns
 from cdc_relay.routing.values import iso_utc
 
-__all__ = ["Attributes", "bind_attributes", "default_source", "rfc3339"]
+__all__ = ["Attributes", "Mapped", "bind_attributes", "default_source", "map_attributes", "rfc3339"]
 
 Attributes = Callable[[Values, bytes | None, Source], Headers | Failure]
 
+_ALWAYS = ("specversion", "id", "source", "type", "time", "sequence", "partitionkey")
 _LAST_MS = 253_402_300_799_999  # of the year 9999
 _CONTROL = re.compile("[\0-\x1f\x7f-\x9f]")
 # As Postgres prints it, or RFC 3339 already (a text column, a message).
@@ -35,17 +36,31 @@ class _Attribute(NamedTuple):
     at: int  # its place in the row
 
 
+class Mapped(NamedTuple):
+    """Where a relation has its attributes, and how they are spelt."""
+
+    found: dict[str, _Attribute]
+    more: list[tuple[str, int]]  # beside id and type: name and place
+    source: bytes
+    names: tuple[str, ...]  # of those that are not from one column alone, or required: see _ALWAYS
+
+
+def map_attributes(
+    outbox: EventColumns, columns: tuple[Column, ...], *, source: str | None, subject: str | None, prefix: str
+) -> Mapped:
+    found = {name: _Attribute(name, column, place(columns, column)) for name, column in _mapped(outbox, subject)}
+    more = [(prefix + name, at) for name, _, at in found.values() if name not in ("id", "type")]
+    uri = (source or default_source(outbox.label)).encode()
+    return Mapped(found, more, uri, tuple(prefix + name for name in _ALWAYS))
+
+
 def bind_attributes(
     outbox: EventColumns, columns: tuple[Column, ...], *, source: str | None, subject: str | None, prefix: str
 ) -> Attributes:
-    found = {name: _Attribute(name, column, place(columns, column)) for name, column in _mapped(outbox, subject)}
+    found, more, uri, names = map_attributes(outbox, columns, source=source, subject=subject, prefix=prefix)
     id_at, type_at = found["id"].at, found["type"].at
-    more = [(prefix + name, at) for name, _, at in found.values() if name not in ("id", "type")]
-    version, uri = (f"{prefix}specversion", b"1.0"), (source or default_source(outbox.label)).encode()
-    named_uri = (f"{prefix}source", uri)
-    id_name, type_name, time_name, sequence_name, key_name = (
-        prefix + name for name in ("id", "type", "time", "sequence", "partitionkey")
-    )
+    version_name, id_name, source_name, type_name, time_name, sequence_name, key_name = names
+    version, named_uri = (version_name, b"1.0"), (source_name, uri)
     read_time, commit = _bind_time(outbox, columns), per_transaction(_render_commit)
 
     def attributes(row: Values, key: bytes | None, source: Source) -> Headers | Failure:

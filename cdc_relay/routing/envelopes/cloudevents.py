@@ -13,7 +13,7 @@ from typing import Literal
 from cdc_relay.model import Failure
 from cdc_relay.protocol.messages import Column
 from cdc_relay.routing import refusals
-from cdc_relay.routing.envelopes.attributes import bind_attributes
+from cdc_relay.routing.envelopes.attributes import Mapped, bind_attributes, map_attributes
 from cdc_relay.routing.envelopes.envelope import Encode, Encoded, Source, Values
 from cdc_relay.routing.envelopes.members import place
 from cdc_relay.routing.event_columns import EventColumns
@@ -23,6 +23,7 @@ from cdc_relay.routing.values import BYTEA_OID, JSON_OIDS, read_bytea, render_by
 
 __all__ = ["CloudEvents"]
 
+_PREFIX = "ce_"  # of headers
 _STRUCTURED_TYPE = ("content-type", b"application/cloudevents+json; charset=UTF-8")
 _URI_SIGNS, _MEDIA_TYPE_SIGNS = re.compile("[!-~]+"), re.compile("[!-~]+/[ -~]+")
 
@@ -53,9 +54,9 @@ class CloudEvents:
 
     def _bind_binary(self, outbox: EventColumns, columns: tuple[Column, ...]) -> Encode:
         name, index = outbox.payload_column, place(columns, outbox.payload_column)
-        attributes = bind_attributes(outbox, columns, source=self.source, subject=self.subject, prefix="ce_")
+        attributes = bind_attributes(outbox, columns, source=self.source, subject=self.subject, prefix=_PREFIX)
         oid = columns[index].type_oid
-        content_type, is_bytea = ("content-type", self._content_type(oid).encode()), oid == BYTEA_OID
+        content_type, is_bytea = ("content-type", self.find_content_type(oid).encode()), oid == BYTEA_OID
 
         def encode(row: Values, key: bytes | None, source: Source) -> Encoded | Failure:
             headers, value = attributes(row, key, source), row[index]
@@ -73,7 +74,7 @@ class CloudEvents:
     def _bind_structured(self, outbox: EventColumns, columns: tuple[Column, ...]) -> Encode:
         name, index = outbox.payload_column, place(columns, outbox.payload_column)
         attributes = bind_attributes(outbox, columns, source=self.source, subject=self.subject, prefix="")
-        content_type = self._content_type(columns[index].type_oid)
+        content_type = self.find_content_type(columns[index].type_oid)
         data_type = f',"datacontenttype":{quote(content_type)}'.encode()
         render = _choose_data(columns[index], content_type)
 
@@ -92,7 +93,11 @@ class CloudEvents:
 
         return encode
 
-    def _content_type(self, type_oid: int) -> str:
+    def map_binary(self, outbox: EventColumns, columns: tuple[Column, ...]) -> Mapped:
+        """For whoever builds events in binary mode without our help."""
+        return map_attributes(outbox, columns, source=self.source, subject=self.subject, prefix=_PREFIX)
+
+    def find_content_type(self, type_oid: int) -> str:
         if self.content_type is not None:
             return self.content_type
         if type_oid in JSON_OIDS:

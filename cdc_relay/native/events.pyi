@@ -1,0 +1,22 @@
+from collections.abc import Callable, Sequence
+
+from cdc_relay.model import Failure, Policy, Record, Transaction
+
+class EventBuild:
+    fallback: Callable[..., object]
+
+    def __init__(
+        self,
+        fallback: Callable[..., object],
+        *,
+        policy: Policy,
+        columns: tuple[int, int, int, int],
+        more: Sequence[tuple[str, int]],
+        names: Sequence[str],
+        source: bytes,
+        content_type: bytes,
+        iso_utc: Callable[[int], str],
+    ) -> None: ...
+    def __call__(
+        self, row: tuple[bytes | None, ...], topic: str, transaction: Transaction, ordinal: int, timestamp_ms: int
+    ) -> Record | Failure: ...

@@ -1,0 +1,133 @@
+"""The compiled way to the usual CloudEvent in binary mode: attributes that are printable ASCII, a key and a payload.
+
+It takes a row only when nothing about it is unusual; for all others, and for every refusal, it asks the `fallback`, which
+is Python and the reference: routing.bound_route with routing.envelopes.cloudevents.
+"""
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.ref cimport Py_INCREF
+from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE, PyTuple_SET_ITEM
+from libc.stdint cimport int64_t, uint8_t, uint64_t
+
+from cdc_relay.native.ledger cimport Transaction
+
+from cdc_relay.model import Record
+
+cdef extern from *:
+    """
+    static PyObject *alloc_event_of(PyObject *type, Py_ssize_t size) {
+        return ((PyTypeObject *)type)->tp_alloc((PyTypeObject *)type, size);
+    }
+    """
+    object alloc_event_of(object type, Py_ssize_t size)
+
+cdef enum:
+    LSN_DIGITS = 16
+    ORDINAL_DIGITS = 8
+    SEQUENCE_SIZE = 25  # both, and a sign between
+
+cdef object _record = Record
+cdef object _any_partition = -1
+cdef const char* DIGITS = "0123456789ABCDEF"
+
+
+cdef class EventBuild:
+    """As a Build of routing.bound_route. `more`: attributes that a row may have, by name and column."""
+
+    def __init__(self, fallback, *, policy, columns, more, names, source, content_type, iso_utc):
+        self.fallback = fallback
+        self._policy = policy
+        self._id, self._kind, self._key, self._payload = columns
+        self._more = [(name, int(at), len(name)) for name, at in more]
+        version, self._id_name, source_name, self._kind_name = names[:4]
+        self._time_name, self._sequence_name, self._key_name = names[4:]
+        self._version, self._source = (version, b"1.0"), (source_name, source)
+        self._content_type = ("content-type", content_type)
+        self._iso_utc = iso_utc
+        named = [*names[:6], b"1.0", source, "content-type", content_type]
+        self._fixed_size = sum(len(each) for each in named) + SEQUENCE_SIZE
+
+    def __call__(self, tuple row not None, topic, transaction, ordinal, timestamp_ms):
+        return self.build(row, topic, transaction, ordinal, timestamp_ms)
+
+    cdef object build(self, tuple row, object topic, object transaction, object ordinal, object timestamp_ms):
+        """70 lines of C; 0.6 us, where the reference takes five."""
+        cdef int64_t number = ordinal
+        cdef Py_ssize_t size = self._fixed_size
+        cdef tuple each
+        event_id, kind = row[self._id], row[self._kind]
+        key, value = row[self._key], row[self._payload]
+        if type(value) is not bytes or not _is_plain(event_id) or not _is_plain(kind) or not _is_plain(key):
+            return self.fallback(row, topic, transaction, ordinal, timestamp_ms)
+        if not self._note(transaction) or number < 0 or number > 0xFFFF_FFFF:
+            return self.fallback(row, topic, transaction, ordinal, timestamp_ms)
+        headers = [self._version, (self._id_name, event_id), self._source, (self._kind_name, kind)]
+        for each in self._more:
+            given = row[<Py_ssize_t>each[1]]
+            if given is None:
+                continue
+            if not _is_plain(given):  # also an empty one, which is left out
+                return self.fallback(row, topic, transaction, ordinal, timestamp_ms)
+            headers.append((each[0], given))
+            size += <Py_ssize_t>each[2] + PyBytes_GET_SIZE(given)
+        _put_digits(self._sequence + LSN_DIGITS + 1, <uint64_t>number, ORDINAL_DIGITS)
+        headers.append(self._time)
+        headers.append((self._sequence_name, PyBytes_FromStringAndSize(self._sequence, SEQUENCE_SIZE)))
+        headers.append((self._key_name, key))
+        headers.append(self._content_type)
+        size += PyBytes_GET_SIZE(event_id) + PyBytes_GET_SIZE(kind) + PyBytes_GET_SIZE(value)
+        size += 2 * PyBytes_GET_SIZE(key) + len(self._key_name) + PyBytes_GET_SIZE((<tuple>self._time)[1])
+        return _make_record(topic, key, value, headers, timestamp_ms, size, self._policy)
+
+    cdef bint _note(self, object transaction) except -1:
+        """What all rows of a transaction share; False for one of another kind, or without a time."""
+        if transaction is self._transaction:
+            return True
+        if type(transaction) is not Transaction or not (<Transaction>transaction).commit_time_us:
+            return False
+        self._time = (self._time_name, self._iso_utc((<Transaction>transaction).commit_time_us).encode())
+        _put_digits(self._sequence, (<Transaction>transaction).commit_lsn, LSN_DIGITS)
+        self._sequence[LSN_DIGITS] = b"-"
+        self._transaction = transaction
+        return True
+
+
+cdef bint _is_plain(object value) noexcept:
+    """Some text, and all of it printable ASCII."""
+    cdef const uint8_t* at
+    cdef Py_ssize_t place, size
+    if type(value) is not bytes:
+        return False
+    at, size = <const uint8_t*>PyBytes_AS_STRING(value), PyBytes_GET_SIZE(value)
+    for place in range(size):
+        if at[place] < 0x20 or at[place] > 0x7E:
+            return False
+    return size > 0
+
+
+cdef void _put_digits(char* at, uint64_t number, int count) noexcept:
+    cdef int place
+    for place in range(count - 1, -1, -1):
+        at[place] = DIGITS[number & 15]
+        number >>= 4
+
+
+cdef object _make_record(
+    object topic, object key, object value, object headers, object timestamp_ms, object size, object policy
+):
+    """A named tuple as its constructor makes it, without the call: 60 ns instead of 250."""
+    cdef object made = alloc_event_of(_record, 8)
+    _put(made, 0, topic)
+    _put(made, 1, key)
+    _put(made, 2, value)
+    _put(made, 3, headers)
+    _put(made, 4, timestamp_ms)
+    _put(made, 5, size)
+    _put(made, 6, policy)
+    _put(made, 7, _any_partition)
+    return made
+
+
+cdef inline void _put(object made, Py_ssize_t place, object part) noexcept:
+    Py_INCREF(part)  # the tuple takes it over
+    PyTuple_SET_ITEM(made, place, part)

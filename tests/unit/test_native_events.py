@@ -1,0 +1,126 @@
+"""The compiled build of usual CloudEvents says what the reference says, byte for byte, of every row."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from struct import pack
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cdc_relay.delivery.intake import Intake
+from cdc_relay.delivery.outcome import Outcome
+from cdc_relay.delivery.twins import Window
+from cdc_relay.delivery.window import Window as PureWindow
+from cdc_relay.model import Policy, Record
+from cdc_relay.native import is_native
+from cdc_relay.protocol.messages import Column
+from cdc_relay.routing.envelopes.cloudevents import CloudEvents
+from cdc_relay.routing.fields import Values
+from cdc_relay.routing.outbox import DEFAULT_ROUTE, Outbox, Route
+from cdc_relay.routing.places import Places
+from cdc_relay.routing.router import Router
+from cdc_relay.routing.templates import Template
+from cdc_relay.routing.usual_events import make_event_build
+
+pytestmark = pytest.mark.skipif(not is_native, reason="nothing is compiled here")
+
+COLUMNS = {"id": 2950, "aggregatetype": 25, "aggregateid": 25, "type": 25, "payload": 3802, "tenant": 25, "due": 1184}
+USUAL: Values = (b"e1", b"order", b"k1", b"Placed", b'{"n": 1.10}', b"acme", None)
+EVENTS = Route(Template.parse("events.{aggregatetype}"), Policy("events"), envelope=CloudEvents())
+OUTBOX = replace(
+    Outbox("public", "outbox", "public.outbox", "id", "aggregateid", "type", "payload", routes=(EVENTS,)),
+    tenant_column="tenant",
+)
+TIMED = replace(OUTBOX, schedule_column="due")
+COMMIT_US = 800_000_000_000_000
+
+texts = st.one_of(
+    st.sampled_from([None, b"", b"a", b"\x1f", b"\x20", b"\x7e", b"\x7f", b"\xff", "Zoë".encode(), b"\xc2\x85"]),
+    st.text(max_size=5).map(lambda text: text.encode("utf-8", "surrogatepass")),
+)
+rows = st.tuples(texts, texts, texts, texts, texts, texts, st.none())
+
+
+def frame(message: bytes) -> bytes:
+    return b"w" + pack(">QQq", 100, 100, COMMIT_US) + message
+
+
+def describe() -> bytes:
+    named = b"".join(b"\0" + name.encode() + b"\0" + pack(">Ii", oid, -1) for name, oid in COLUMNS.items())
+    return frame(b"R" + pack(">I", 1) + b"public\0outbox\0d" + pack(">H", len(COLUMNS)) + named)
+
+
+def insert(row: Values) -> bytes:
+    cells = (b"n" if value is None else b"t" + pack(">i", len(value)) + value for value in row)
+    return frame(b"I" + pack(">I", 1) + b"N" + pack(">H", len(row)) + b"".join(cells))
+
+
+def take_all(outbox: Outbox, given_rows: list[Values], *, pure: bool, commit_us: int = COMMIT_US) -> list[object]:
+    """Twice, because the first row of a kind is routed by Python, which then knows where such rows go."""
+    window = (PureWindow if pure else Window)(record_limit=1000, byte_limit=1 << 30)
+    take = Intake(Router([outbox], now_us=lambda: 1_800_000_000_000_000), window).take
+    take(frame(b"B" + pack(">QqI", 0xABC, commit_us, 7)))
+    take(describe())
+    return [_plain(take(insert(row))) for row in given_rows * 2] + [window.record_count, window.byte_count]
+
+
+def _plain(outcome: Outcome | None) -> object:
+    """Without the transaction, which each intake has its own of."""
+    assert outcome is not None
+    routed, ticket = outcome
+    return routed, ticket[1], ticket.origin.label, ticket[3:]
+
+
+def both(outbox: Outbox, *given_rows: Values, commit_us: int = COMMIT_US) -> list[object]:
+    native = take_all(outbox, list(given_rows), pure=False, commit_us=commit_us)
+    assert native == take_all(outbox, list(given_rows), pure=True, commit_us=commit_us)
+    return native
+
+
+@given(st.lists(rows, min_size=1, max_size=4))
+def test_any_row_becomes_the_same_record_or_the_same_refusal(given_rows: list[Values]) -> None:
+    both(OUTBOX, *given_rows)
+
+
+@given(rows)
+def test_so_it_does_on_a_strict_route_with_a_subject(row: Values) -> None:
+    events = replace(EVENTS, policy=Policy("events", strict=True), envelope=CloudEvents(subject="aggregatetype"))
+    both(replace(OUTBOX, routes=(events,)), row, USUAL)
+
+
+@pytest.mark.parametrize("column", range(len(USUAL)))
+@pytest.mark.parametrize(
+    "value", [None, b"", b"\0", b"\x80", b"x" * 70_000], ids=["null", "empty", "nul", "bad", "long"]
+)
+def test_one_unusual_value(column: int, value: bytes | None) -> None:
+    both(OUTBOX, USUAL, (*USUAL[:column], value, *USUAL[column + 1 :]), USUAL)
+
+
+@pytest.mark.parametrize("due", [b"2020-01-01 00:00:00+00", b"2099-01-01 00:00:00+00", b"infinity", b"", None])
+@pytest.mark.parametrize("routes", [(EVENTS,), (DEFAULT_ROUTE,)], ids=["events", "default"])
+def test_a_row_that_says_when_it_is_due_is_asked(due: bytes | None, routes: tuple[Route, ...]) -> None:
+    both(replace(TIMED, routes=routes), USUAL, (*USUAL[:-1], due), USUAL)
+
+
+def test_a_commit_without_a_possible_time() -> None:
+    both(OUTBOX, USUAL, commit_us=-946_684_800_000_000)
+
+
+def test_the_usual_row_is_the_compiled_ones() -> None:
+    """Else the tests above would compare Python with itself."""
+    from cdc_relay.native.ledger import Transaction
+
+    described = tuple(Column(name, oid, -1, False) for name, oid in COLUMNS.items())
+    transaction = Transaction(commit_lsn=0xABC, commit_time_us=1_767_323_045_123_456, xid=7)
+
+    build = make_event_build(_never, EVENTS, OUTBOX, Places(described))
+    assert build is not None
+    record = build(USUAL, "t", transaction, 3, 7)
+    assert isinstance(record, Record)
+    assert dict(record.headers)["ce_sequence"] == b"0000000000000ABC-00000003"
+
+
+def _never(*_: object) -> Record:
+    raise AssertionError("the reference was asked")
