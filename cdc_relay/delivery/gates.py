@@ -31,18 +31,17 @@ class Lanes(Generic[T]):
     def __contains__(self, scope: Scope) -> bool:
         return scope in self._lanes
 
-    def enter(self, scope: Scope, item: T) -> bool:
-        """True: the way is free, hand it out. False: it waits here for its turn."""
+    def enter(self, scope: Scope, item: T, limit: int | None = None) -> bool | None:
+        """True: the way is free, hand it out. False: it waits here for its turn. None: so many wait here already."""
         waiting = self._lanes.get(scope)
         if waiting is None:
             self._lanes[scope] = deque()
             return True
+        if limit is not None and len(waiting) >= limit:
+            return None
         waiting.append(item)
         self.waiting_count += 1
         return False
-
-    def count_waiting(self, scope: Scope) -> int:
-        return len(self._lanes.get(scope, ()))
 
     def advance(self, scope: Scope) -> T | None:
         """What was out is settled: the next one, which is out from now on."""
@@ -102,25 +101,16 @@ class Gate:
         self.entering += 1
 
 
-class Gates:
-    """The shut keys."""
+class Gates(dict[Scope, Gate]):
+    """The shut keys. A dict, because each strict record asks twice whether its key is one of them."""
 
-    __slots__ = ("_gates",)
-
-    def __init__(self) -> None:
-        self._gates: dict[Scope, Gate] = {}
+    __slots__ = ()
 
     def __iter__(self) -> Iterator[Scope]:
-        return iter(list(self._gates))
-
-    def __contains__(self, scope: Scope) -> bool:
-        return scope in self._gates
-
-    def get(self, scope: Scope) -> Gate | None:
-        return self._gates.get(scope)
+        return iter(list(super().__iter__()))  # they are opened on the way
 
     def shut(self, scope: Scope) -> Gate:
-        return self._gates.setdefault(scope, Gate())
+        return self.setdefault(scope, Gate())
 
     def open(self, scope: Scope) -> None:
-        self._gates.pop(scope, None)
+        self.pop(scope, None)

@@ -30,6 +30,7 @@ class Detours:
         self._entrance = entrance
         self._shelves = entrance.shelves
         self._traffic = traffic
+        self.hand_out = traffic.hand_out
         self._claims = claims
         self._culprits = culprits
         self._lanes = lanes

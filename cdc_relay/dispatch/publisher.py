@@ -19,7 +19,7 @@ class Publisher:
         self._entrance = entrance
         self._traffic = traffic
         self._culprits = culprits
-        self._keys = keys
+        self._admit = keys.admit
         self._publish = traffic.publish
         self._out = traffic.out
         self._detour_topics = detours.topics
@@ -27,8 +27,12 @@ class Publisher:
     def offer(self, record: Record, ticket: Ticket) -> None:
         """Once per record of the stream: what is usual is decided and counted here, without a call."""
         topic, culprits = record.topic, self._culprits
-        if ticket.policy.strict or topic in self._detour_topics or record.size_bytes >= culprits.least_bytes:
+        if topic in self._detour_topics or record.size_bytes >= culprits.least_bytes:
             self._detour(record, ticket)
+            return
+        if ticket.policy.strict:
+            if self._admit(record, ticket):
+                self._traffic.hand_out(record, ticket)
             return
         if record.key is None and culprits.wants_keys:
             self._detour(record, ticket)
@@ -43,5 +47,5 @@ class Publisher:
     def _detour(self, record: Record, ticket: Ticket) -> None:
         if record.topic in self._entrance.shelves:
             self._entrance.shelve(record, ticket)
-        elif not ticket.policy.strict or self._keys.admit(record, ticket):
+        elif not ticket.policy.strict or self._admit(record, ticket):
             self._traffic.hand_out(record, ticket)

@@ -68,15 +68,25 @@ class Returns:
 
     def _settle_delivered(self, delivered: list[Slip]) -> None:
         size_bytes = 0
-        if self._claims.open_ids or self._traffic.scopes or self._culprits:
+        if self._claims.open_ids or self._culprits:
             for slip in delivered:
                 size_bytes += slip.size_bytes
                 self._on_delivered(slip)
-        else:
-            size_bytes = self._intake.settle_all(cast("list[Ticket]", delivered))  # no claim is out
+        else:  # no claim is out
+            size_bytes = self._intake.settle_all(cast("list[Ticket]", delivered))
+            if self._traffic.scopes:
+                self._let_follow(cast("list[Ticket]", delivered))
         self._stats.published_count += len(delivered)
         self._stats.published_bytes += size_bytes
         self._traffic.note_delivery()
+
+    def _let_follow(self, delivered: list[Ticket]) -> None:
+        """Those that waited for one of these; `position` is spelt out: it is asked for each strict record."""
+        pop, advance = self._traffic.scopes.pop, self._keys.advance
+        for ticket in delivered:
+            scope = pop((ticket.transaction.commit_lsn, ticket.ordinal), None)
+            if scope is not None:
+                advance(scope)
 
     def _on_delivered(self, slip: Slip) -> None:
         self._culprits.acquit(slip)

@@ -21,23 +21,28 @@ class StrictKeys:
         self.on_lane_free: Callable[[KeyScope], None] = lambda scope: None
         self._lanes = lanes
         self._entrance = entrance
+        self._gates = entrance.gates
         self._claims = claims
         self._detours = detours
+        self._detour_topics = detours.topics
+        self._hand_out = detours.hand_out
         self._in_lane: set[int] = set()  # claims for which the rest of their key waits
 
     def admit(self, record: Record, ticket: Ticket) -> bool:
         """True: hand it out. False: it waits for its turn, in memory or in the lot."""
         scope = record.topic, record.key
-        if scope in self._entrance.gates or self._lanes.count_waiting(scope) >= _LANE_LIMIT:
-            self._entrance.put_behind(record, ticket)
-            return False
-        return self._lanes.enter(scope, (record, ticket))
+        if scope not in self._gates:
+            is_free = self._lanes.enter(scope, (record, ticket), _LANE_LIMIT)
+            if is_free is not None:
+                return is_free
+        self._entrance.put_behind(record, ticket)
+        return False
 
     def admit_claim(self, record: Record, claim: Claim) -> bool:
-        is_free = self._lanes.enter((record.topic, record.key), (record, claim))
-        if is_free:
-            self._in_lane.add(claim.id)
-        return is_free
+        if not self._lanes.enter((record.topic, record.key), (record, claim)):
+            return False
+        self._in_lane.add(claim.id)
+        return True
 
     def advance(self, scope: KeyScope) -> None:
         """The key's record that was out is settled, or need not be waited for."""
@@ -46,13 +51,16 @@ class StrictKeys:
             record, slip = item
             if isinstance(slip, Claim):
                 self._in_lane.add(slip.id)
-            self._detours.send_again(record, slip)
-        elif scope in self._entrance.gates:
+            if scope[0] in self._detour_topics:
+                self._detours.send_again(record, slip)
+            else:
+                self._hand_out(record, slip)
+        elif scope in self._gates:
             self.on_lane_free(scope)
 
     def shut(self, scope: KeyScope) -> None:
         """The key's record that was out failed: what waited for it goes behind it into the lot."""
-        gate = self._entrance.gates.shut(scope)
+        gate = self._gates.shut(scope)
         for record, slip in self._lanes.clear(scope):
             if isinstance(slip, Claim):
                 self._claims.release(slip)
@@ -69,7 +77,7 @@ class StrictKeys:
     def _follow(self, claim: Claim, scope: KeyScope) -> None:
         if claim.id in self._in_lane:
             self.advance(scope)
-        elif scope in self._entrance.gates and scope not in self._lanes:
+        elif scope in self._gates and scope not in self._lanes:
             self.on_lane_free(scope)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from cdc_relay.dispatch.culprits import Culprits
-from cdc_relay.model import Record
+from cdc_relay.model import Record, Ticket
 from cdc_relay.parking.entry import KeyScope
 from cdc_relay.sinks.sink import Emptied, Sink, Slip, TopicLimits
 
@@ -45,11 +45,15 @@ class Traffic:
             self.new_topics.append(topic)
 
     def hand_out(self, record: Record, slip: Slip, *, alone: bool = False) -> None:
-        topic = record.topic
-        if topic not in self.out:
+        topic, out = record.topic, self.out
+        count = out.get(topic, 0)
+        if not count:
             self.begin(topic)
-        self.out[topic] = self.out.get(topic, 0) + 1
-        if slip.keeps_order:
+        out[topic] = count + 1
+        if type(slip) is Ticket:
+            if slip.policy.strict:  # its properties, spelt out: two calls less
+                self.scopes[slip.transaction.commit_lsn, slip.ordinal] = topic, record.key
+        elif slip.keeps_order:
             self.scopes[slip.position] = topic, record.key
         if alone or self._culprits.sets_apart(record, slip):
             self.publish_alone(record, slip)

@@ -6,7 +6,7 @@ is Python and the reference: routing.bound_route with routing.envelopes.cloudeve
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.ref cimport Py_INCREF
-from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE, PyTuple_SET_ITEM
+from cpython.tuple cimport PyTuple_SET_ITEM
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 
 from cdc_relay.native.ledger cimport Transaction
@@ -51,7 +51,6 @@ cdef class EventBuild:
         return self.build(row, topic, transaction, ordinal, timestamp_ms)
 
     cdef object build(self, tuple row, object topic, object transaction, object ordinal, object timestamp_ms):
-        """70 lines of C; 0.6 us, where the reference takes five."""
         cdef int64_t number = ordinal
         cdef Py_ssize_t size = self._fixed_size
         cdef tuple each

@@ -154,8 +154,8 @@ FLOW_FAULTS = (
         promise=8,
         title="the later records of a strict key do not wait for a failed one",
         file=STRICT_KEYS,
-        old="        if scope in self._entrance.gates or self._lanes.count_waiting(scope) >= _LANE_LIMIT:\n",
-        new="        if self._lanes.count_waiting(scope) >= _LANE_LIMIT:\n",
+        old="        if scope not in self._gates:\n",
+        new="        if scope:\n",
         tests=(
             f"{UNIT_PUBLISHER}test_records_behind_follow_in_order_when_the_failed_one_is_published",
             f"{STRICT}test_records_of_a_key_follow_the_failed_one_while_other_keys_flow[1-one]",

@@ -18,7 +18,7 @@ def make_lanes() -> Lanes[int]:
 def test_the_first_of_a_key_goes_and_the_others_wait() -> None:
     lanes: Lanes[int] = Lanes()
     assert [lanes.enter(K, 1), lanes.enter(K, 2), lanes.enter(L, 3)] == [True, False, True]
-    assert (lanes.count_waiting(K), lanes.count_waiting(L), lanes.waiting_count) == (1, 0, 1)
+    assert (lanes.enter(K, 3, limit=1), lanes.waiting_count) == (None, 1)
 
 
 def test_the_next_of_a_key_follows_in_order_and_the_last_frees_the_lane() -> None:
