@@ -6,7 +6,7 @@ A wrong guess costs a round trip, never a record: who is refused a second time, 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import structlog
@@ -85,7 +85,7 @@ class Culprits:
         topic = record.topic
         is_known = topic in self._wary or topic in self._narrow or record.size_bytes >= self.least_bytes
         if not is_known and (record.key is not None or not self.wants_keys):
-            return False  # the usual case, without the rest: 0.1 us instead of 0.8
+            return False  # the usual case, for each strict record: without the rest
         found = (self._wary.get(topic), self._limits.get(topic))
         if topic in self._narrow or any(features is not None and features.match(record) for features in found):
             self._suspects.setdefault(slip.position, _NONE_YET)
@@ -101,6 +101,10 @@ class Culprits:
         self._bystanders.discard(position)
         self._suspects[position] = reject.failure.code
         return True
+
+    def find_suspected(self, slips: Sequence[Slip]) -> list[Slip]:
+        positions = self._suspects.keys() | self._bystanders
+        return [slip for slip in slips if slip.position in positions]
 
     def acquit(self, slip: Slip) -> None:
         """It was delivered. What a topic takes alone and not together is narrow; what it used to refuse, repaired."""

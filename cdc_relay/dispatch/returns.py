@@ -68,17 +68,26 @@ class Returns:
 
     def _settle_delivered(self, delivered: list[Slip]) -> None:
         size_bytes = 0
-        if self._claims.open_ids or self._culprits:
+        if self._claims.open_ids:
             for slip in delivered:
                 size_bytes += slip.size_bytes
                 self._on_delivered(slip)
-        else:  # no claim is out
-            size_bytes = self._intake.settle_all(cast("list[Ticket]", delivered))
-            if self._traffic.scopes:
-                self._let_follow(cast("list[Ticket]", delivered))
+        else:
+            size_bytes = self._settle_tickets(cast("list[Ticket]", delivered))
         self._stats.published_count += len(delivered)
         self._stats.published_bytes += size_bytes
         self._traffic.note_delivery()
+
+    def _settle_tickets(self, delivered: list[Ticket]) -> int:
+        """A batch at once: only those under suspicion, and strict ones, are looked at one by one."""
+        if self._culprits:
+            for slip in self._culprits.find_suspected(delivered):
+                self._culprits.acquit(slip)
+                self._detours.note(slip.topic)
+        size_bytes = self._intake.settle_all(delivered)
+        if self._traffic.scopes:
+            self._let_follow(delivered)
+        return size_bytes
 
     def _let_follow(self, delivered: list[Ticket]) -> None:
         """Those that waited for one of these; `position` is spelt out: it is asked for each strict record."""
