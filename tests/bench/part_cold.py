@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from functools import partial
 from typing import Protocol
 
@@ -59,18 +60,17 @@ _MAKERS: dict[str, Callable[[], Starter]] = {
 
 def run_cold(run: Run) -> None:
     peers = [_MAKERS[name]() for name in run.peers if name in _MAKERS]
-    try:
-        with servers() as place:
-            stage = ColdStage(Stage(place, run.sized(DEFAULT)), peers)
-            run.say("cold: priming")
-            stage.prime()
-            for number in range(run.rounds):
-                for drain, first_s in stage.round(number):
-                    run.say(f"round {number + 1}  {drain}, first record after {first_s:.2f} s")
-                    run.add("cold", DEFAULT.name, drain.peer, number, {**drain.values(), "first_record_s": first_s})
-    finally:
+    with ExitStack() as ends:
+        place = ends.enter_context(servers())
         for peer in peers:
-            peer.end()
+            ends.callback(peer.end)
+        stage = ColdStage(Stage(place, run.sized(DEFAULT)), peers)
+        run.say("cold: priming")
+        stage.prime()
+        for number in range(run.rounds):
+            for drain, first_s in stage.round(number):
+                run.say(f"round {number + 1}  {drain}, first record after {first_s:.2f} s")
+                run.add("cold", DEFAULT.name, drain.peer, number, {**drain.values(), "first_record_s": first_s})
 
 
 class ColdStage:

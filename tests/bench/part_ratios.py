@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 
 from tests.bench.bad_rows import bad_rows
 from tests.bench.hot import HotStage
@@ -32,7 +33,9 @@ def run_strict(run: Run) -> None:
 
 
 def _compare(run: Run, name: str, stage: Stage, relays: Sequence[Relay]) -> None:
-    try:
+    with ExitStack() as ends:
+        for relay in relays:
+            ends.callback(relay.end)
         hot = HotStage(stage)
         hot.add(relays)
         warm(hot, WARM_ROWS, run.say)
@@ -41,9 +44,6 @@ def _compare(run: Run, name: str, stage: Stage, relays: Sequence[Relay]) -> None
                 run.say(f"{name}, round {number + 1}  {drain}")
                 run.add(name, name, drain.peer, number, drain.values())
         hot.close()
-    finally:
-        for relay in relays:
-            relay.end()
 
 
 def run_bad_rows(run: Run) -> None:
