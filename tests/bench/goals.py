@@ -6,12 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tests.bench.measurement import Book
+from tests.bench.peers.names import RAW_NAPPING, RELAY, TUNED_DEBEZIUM
 from tests.bench.workloads import find_workload
 
 __all__ = ["GOALS", "Goal", "Reached"]
 
 Figure = Callable[[Book], float | None]
-RELAY, TUNED = "relay", "debezium-tuned"
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Reached:
         return "goal" if self.goal else "floor" if self.floor else "not reached"
 
 
-def _ratio(part: str, workload: str, value: str, *, of: str = RELAY, to: str = TUNED) -> Figure:
+def _ratio(part: str, workload: str, value: str, *, of: str = RELAY, to: str = TUNED_DEBEZIUM) -> Figure:
     def figure(book: Book) -> float | None:
         ours, theirs = book.median(part, workload, of, value), book.median(part, workload, to, value)
         return None if ours is None or not theirs else ours / theirs
@@ -84,7 +84,7 @@ GOALS = (
         "the same, of the raw reader that naps",
         None,
         0.9,
-        _ratio("hot", "default", "events_per_s", to="raw-napping"),
+        _ratio("hot", "default", "events_per_s", to=RAW_NAPPING),
         more_is_better=True,
     ),
     Goal("drain, 1 row per transaction", 1.1, 1.4, _ratio("hot", "single", "events_per_s"), more_is_better=True),

@@ -12,10 +12,12 @@ from contextlib import ExitStack
 from functools import partial
 from typing import Protocol
 
+from tests.bench.arrival import Arrival, watch_arrival
 from tests.bench.costs import Costs, server_costs
 from tests.bench.drain import Drain, make_drain
 from tests.bench.inspection import inspect
 from tests.bench.peers.debezium import TUNED, UNTUNED, Debezium
+from tests.bench.peers.names import RELAY, TUNED_DEBEZIUM, UNTUNED_DEBEZIUM
 from tests.bench.peers.one_shot import Produce
 from tests.bench.peers.relay import Relay
 from tests.bench.processes import cpu_seconds, rss_peak_mb
@@ -28,8 +30,7 @@ from tests.fixtures.process import wait_until
 
 __all__ = ["run_cold"]
 
-STALL_SECONDS = 120
-QUIET_SECONDS = 0.5
+POLL_SECONDS = 0.02
 BROKER_WARM_EVENTS = 600_000
 
 
@@ -52,9 +53,9 @@ class Starter(Protocol):
 
 
 _MAKERS: dict[str, Callable[[], Starter]] = {
-    "relay": Relay,
-    TUNED.name: lambda: Debezium(TUNED),
-    UNTUNED.name: lambda: Debezium(UNTUNED),
+    RELAY: Relay,
+    TUNED_DEBEZIUM: lambda: Debezium(TUNED),
+    UNTUNED_DEBEZIUM: lambda: Debezium(UNTUNED),
 }
 
 
@@ -106,35 +107,26 @@ class ColdStage:
         before, costs = self._watches[peer.name].ends(), server_costs(self.stage.servers)
         started = time.monotonic()
         peer.start()
-        first, last = self._watch(peer, sum(before.values()), backlog.count)
+        arrival = self._watch(peer, sum(before.values()), backlog.count)
         spent = server_costs(self.stage.servers).since(costs)
         spent = Costs(cpu_seconds(peer.pid), 0.0, spent.postgres, spent.broker)
         rss = rss_peak_mb(peer.pid)
         peer.stop()
         duplicates = inspect(self.stage, peer.name, before, self._watches[peer.name].ends(), backlog)
-        drain = make_drain(peer.name, backlog.count, last - started, spent, rss_peak_mb=rss, duplicates=duplicates)
-        return drain, first - started
+        seconds = arrival.last_at - started
+        drain = make_drain(peer.name, backlog.count, seconds, spent, rss_peak_mb=rss, duplicates=duplicates)
+        return drain, arrival.first_at - started
 
-    def _watch(self, peer: Starter, before: int, count: int) -> tuple[float, float]:
-        """When the first and the last record were seen. One that comes again hides one that is missing: so the end is
-        when no more come."""
-        started = first = last = time.monotonic()
-        seen = before
-        while seen < before + count or time.monotonic() - last < QUIET_SECONDS:
-            now_seen, now = self._count(peer), time.monotonic()
-            first, last = (now if seen == before else first), (now if now_seen > seen else last)
-            seen = now_seen
-            if now - started > STALL_SECONDS:
-                left = f"{before + count - seen} events left after {STALL_SECONDS} s"
-                raise SystemExit(f"{peer.name}, cold: {left}:\n{peer.complaint()}")
-            time.sleep(0.005 if seen == before else 0.02)
-        return first, last
+    def _watch(self, peer: Starter, before: int, count: int) -> Arrival:
+        """One who looks more often takes from the CPU that the start needs."""
+        watch = self._watches[peer.name]
+        try:
+            return watch_arrival(watch.count, before, before + count, pause_seconds=POLL_SECONDS)
+        except TimeoutError as exc:
+            raise SystemExit(f"{peer.name}, cold: {exc}:\n{peer.complaint()}") from exc
 
     def _has_delivered(self, peer: Starter) -> bool:
-        return self._count(peer) > 0
-
-    def _count(self, peer: Starter) -> int:
-        return self._watches[peer.name].count()
+        return self._watches[peer.name].count() > 0
 
     def _warm_broker(self) -> None:
         """A fresh one costs several times the CPU per event."""

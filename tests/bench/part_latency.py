@@ -8,6 +8,7 @@ from tests.bench.hot import HotStage
 from tests.bench.latency import measure_latency
 from tests.bench.measure import warm
 from tests.bench.peers.catalog import CONNECTORS
+from tests.bench.peers.names import UNTUNED_DEBEZIUM
 from tests.bench.peers.peer import Peer
 from tests.bench.processes import cpu_seconds, rss_peak_mb
 from tests.bench.run import Run
@@ -49,7 +50,7 @@ def _measure(run: Run, stage: HotStage, rate: str, rate_per_s: float, number: in
 
 def _half(maxima: dict[str, float]) -> float:
     """Of the slower one of the relay and the tuned Debezium, in full hundreds."""
-    slowest = min(rate for name, rate in maxima.items() if name != "debezium-default")
+    slowest = min(rate for name, rate in maxima.items() if name != UNTUNED_DEBEZIUM)
     return slowest / 2 // 100 * 100
 
 

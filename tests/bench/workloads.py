@@ -24,9 +24,6 @@ class Workload:
     with_reader: bool = False  # the raw reader that naps tells something here
     with_all: bool = False  # so do all peers
 
-    def key_of(self, number: int) -> bytes:
-        return b"k%d" % (number % self.key_count)
-
     def aggregate_types(self) -> list[str]:
         return [f"{self.name}-{number}" for number in range(self.topic_count)]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tests.bench.peers.names import RELAY
 from tests.bench.peers.peer import StreamingPeer
 from tests.bench.stage import PUBLICATION, Stage
 from tests.fixtures.relay_process import Config, RelayProcess, relay_config
@@ -17,7 +18,7 @@ class Relay(StreamingPeer):
 
     def __init__(
         self,
-        name: str = "relay",
+        name: str = RELAY,
         *,
         prefix: str = "outbox.event",
         sections: Mapping[str, Any] = {},
