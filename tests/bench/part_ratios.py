@@ -12,12 +12,10 @@ from tests.bench.peers.relay import Relay
 from tests.bench.run import Run
 from tests.bench.servers import servers
 from tests.bench.stage import Stage
-from tests.bench.tenants import TENANTS, TenantStage, make_relays
-from tests.bench.workloads import DEFAULT
+from tests.bench.tenants import TenantStage, make_relays
+from tests.bench.workloads import BAD_BACKLOG_ROWS, DEFAULT, TENANTS
 
 __all__ = ["run_bad_rows", "run_strict", "run_tenants"]
-
-BAD_BACKLOG_ROWS = 100_000
 
 
 def run_tenants(run: Run) -> None:
@@ -55,4 +53,4 @@ def run_bad_rows(run: Run) -> None:
                 peer = "with bad rows" if with_bad else "without"
                 rate = backlogs.drain(rows, with_bad=with_bad)
                 run.say(f"bad rows, round {number + 1}  {peer:14}{rate:>9,.0f}/s")
-                run.add("bad-rows", "bad-rows", peer, number, {"events_per_s": rate})
+                run.add("bad-rows", "bad-rows", peer, number, {"events_per_s": rate, "rows": rows})
