@@ -8,6 +8,7 @@ import pytest
 
 from tests.bench.goals import GOALS, Goal
 from tests.bench.latency import pace_of
+from tests.bench.measure import median_rates
 from tests.bench.measurement import Book, Measurement, load
 from tests.bench.report import render
 from tests.bench.workloads import WORKLOADS, find_workload
@@ -132,6 +133,12 @@ def test_a_round_with_duplicates_is_marked() -> None:
 def test_workloads_have_names_of_their_own() -> None:
     assert len({workload.name for workload in WORKLOADS}) == len(WORKLOADS)
     assert find_workload("tls").tls
+
+
+def test_the_maximum_rate_is_a_median_by_peer() -> None:
+    rounds = [{"relay": 70.0, "debezium-tuned": 10.0}, {"relay": 10.0, "debezium-tuned": 30.0}]
+    assert median_rates([*rounds, {"relay": 80.0, "debezium-tuned": 40.0}]) == {"relay": 70.0, "debezium-tuned": 30.0}
+    assert median_rates([]) == {}
 
 
 def test_a_pace_makes_its_rate_and_keeps_a_key_with_one_writer() -> None:

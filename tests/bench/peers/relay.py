@@ -1,4 +1,4 @@
-"""cdc-relay as its users run it, with everything on: lot, guard, metrics, routing."""
+"""cdc-relay as its users run it, with everything on: lot, guard, metrics that somebody reads, routing."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from tests.bench.stage import PUBLICATION, Stage
 from tests.fixtures.relay_process import Config, RelayProcess, relay_config
 
 __all__ = ["Relay"]
+
+HTTP_OK = 200
 
 
 class Relay(StreamingPeer):
@@ -46,6 +48,7 @@ class Relay(StreamingPeer):
         self.prepare(stage)
         self.start()
         self.process.wait_ready()
+        self.scrape()
         self._wait_for_walsender()
 
     def prepare(self, stage: Stage) -> None:
@@ -74,6 +77,11 @@ class Relay(StreamingPeer):
 
     def complaint(self) -> str:
         return self.process.stderr[-4000:]
+
+    def scrape(self) -> None:
+        status, page = self.process.get("/metrics")
+        if status != HTTP_OK:
+            raise RuntimeError(f"no metrics but {status}: {page[:200]}")
 
     def config(self, stage: Stage) -> Config:
         """A held walsender is silent: the limit on that is raised, which changes nothing else."""
