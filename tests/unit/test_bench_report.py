@@ -119,6 +119,13 @@ def test_a_book_is_read_back_as_it_was_written(tmp_path: Path) -> None:
     assert read.facts == {"cores": 2}
 
 
+def test_one_file_does_not_say_of_another_that_its_relay_was_compiled(tmp_path: Path) -> None:
+    for name, build in (("one", "pure Python"), ("two", "compiled")):
+        Book(tmp_path / name, {"relay": build}).save()
+    assert load([tmp_path / "one", tmp_path / "two"]).facts["relay"] == "compiled and pure Python"
+    assert "relay: pure Python" in render(load([tmp_path / "one"]))
+
+
 def test_the_report_shows_medians_ratios_and_rounds() -> None:
     shown = render(book(hot("relay", 70_000, 80_000, 75_000), hot("debezium-tuned", 50_000)))
     assert "| relay | 75,000 |" in shown
