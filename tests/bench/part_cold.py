@@ -18,7 +18,7 @@ from tests.bench.drain import Drain, make_drain
 from tests.bench.inspection import inspect
 from tests.bench.peers.debezium import TUNED, UNTUNED, Debezium
 from tests.bench.peers.names import RELAY, TUNED_DEBEZIUM, UNTUNED_DEBEZIUM
-from tests.bench.peers.one_shot import Produce
+from tests.bench.peers.one_shot import warm_broker
 from tests.bench.peers.relay import Relay
 from tests.bench.processes import cpu_seconds, rss_peak_mb
 from tests.bench.run import Run
@@ -82,7 +82,7 @@ class ColdStage:
 
     def prime(self) -> None:
         """They run at the same time, for one event must do for all slots."""
-        self._warm_broker()
+        warm_broker(self.stage, BROKER_WARM_EVENTS)
         for peer in self.peers:
             peer.prepare(self.stage)
             self._watches[peer.name] = Watch(self.stage.servers.kafka.bootstrap, peer.topics, DEFAULT.partitions)
@@ -127,9 +127,3 @@ class ColdStage:
 
     def _has_delivered(self, peer: Starter) -> bool:
         return self._watches[peer.name].count() > 0
-
-    def _warm_broker(self) -> None:
-        """A fresh one costs several times the CPU per event."""
-        producer = Produce()
-        producer.open(self.stage)
-        producer.run(Backlog(0, BROKER_WARM_EVENTS, ""))

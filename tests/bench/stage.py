@@ -135,6 +135,9 @@ class Stage:
     def make_slot(self, slot: str) -> None:
         self.database.execute("SELECT pg_create_logical_replication_slot(%s, 'pgoutput')", [slot])
 
+    def drop_slot(self, slot: str) -> None:
+        self.database.execute("SELECT pg_drop_replication_slot(%s)", [slot])
+
     def make_topics(self, prefix: str) -> list[str]:
         return self.create_topics([f"{prefix}.{name}" for name in self.workload.aggregate_types()])
 
