@@ -10,7 +10,8 @@ from pathlib import Path
 
 import click
 
-from tests.bench.measurement import Book, machine_facts
+from tests.bench.facts import machine_facts, require_compiled
+from tests.bench.measurement import Book
 from tests.bench.part_cold import run_cold
 from tests.bench.part_hot import run_hot
 from tests.bench.part_latency import HALF, run_idle, run_latency
@@ -60,6 +61,7 @@ class Names(click.ParamType[list[str]]):
 @click.option("--rows", type=int, default=200_000, show_default=True, help="Per backlog, at most; 0: no limit.")
 @click.option("--seconds", default=5.0, show_default=True, help="Of a round of the part latency.")
 @click.option("--warm-events", default=1_200_000, show_default=True, help="For a JVM, before its first workload.")
+@click.option("--pure", is_flag=True, help="The relay without its compiled part.")
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="JSON with all rounds.")
 def main(
     only: list[str],
@@ -70,10 +72,13 @@ def main(
     rows: int,
     seconds: float,
     warm_events: int,
+    pure: bool,
     out: Path | None,
 ) -> None:
     asked = {"rounds": rounds, "rows": rows, "seconds": seconds, "warm_events": warm_events}
-    book = Book(out, machine_facts() | {"options": asked})
+    require_compiled(pure=pure)
+    facts = machine_facts(with_debezium=any(name.startswith("debezium") for name in peers))
+    book = Book(out, facts | {"options": asked})
     run = Run(book, peers, [find_workload(name) for name in workloads], rounds=rounds, rates=rates, rows=rows or None)
     run.seconds, run.warm_events = seconds, warm_events
     for part in only:

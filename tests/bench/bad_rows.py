@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from tests.bench.arrival import STALL_SECONDS
 from tests.bench.check import Delivered
 from tests.bench.inspection import read_range
 from tests.bench.processes import hold, release
@@ -20,7 +21,6 @@ from tests.fixtures.relay_process import RelayProcess, relay_config
 
 __all__ = ["BadRows", "bad_rows"]
 
-STALL_SECONDS = 120
 SETTLE_SECONDS = 1.0
 PREFIX = "bad"
 KEYS = 1000

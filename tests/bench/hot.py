@@ -7,8 +7,10 @@ Held is the walsender and not the reader alone: socket buffers would hide 36 MB 
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from tests.bench.arrival import Arrival, watch_arrival
 from tests.bench.costs import Costs, server_costs, streaming_costs
 from tests.bench.drain import Drain, make_drain
 from tests.bench.inspection import inspect
@@ -20,7 +22,6 @@ from tests.bench.watch import Ends, Watch
 
 __all__ = ["HotStage"]
 
-STALL_SECONDS = 180
 SETTLE_SECONDS = 0.4
 
 
@@ -30,6 +31,8 @@ class HotStage:
     def __init__(self, stage: Stage) -> None:
         self.stage = stage
         self.peers: list[Peer | OneShot] = []
+        # By peer: records on its topics beyond what was written, which are duplicates; less for one that came later.
+        self.surplus: Counter[str] = Counter()
         self._watches: dict[str, Watch] = {}
 
     def add(self, peers: Sequence[Peer | OneShot]) -> None:
@@ -40,6 +43,7 @@ class HotStage:
             self.peers.append(peer)
             if not isinstance(peer, OneShot):
                 self._watches[peer.name] = Watch(bootstrap, peer.topics, partitions)
+                self.surplus[peer.name] = self._count(peer) - self.stage.written
         self._probe()
 
     @property
@@ -84,44 +88,42 @@ class HotStage:
         return make_drain(peer.name, backlog.count, seconds, costs, rss_peak_mb=rss, duplicates=duplicates)
 
     def _time(self, peer: Peer, row_count: int) -> tuple[float, Costs]:
-        target = self._count(peer) + row_count
+        """The costs until it has been quiet for a while: confirming belongs to the work."""
+        count = self._count(peer)
         before = streaming_costs(self.stage.servers, peer)
         started = time.monotonic()
         peer.release_walsender()
-        self._wait(peer, target)
-        seconds = time.monotonic() - started
-        time.sleep(SETTLE_SECONDS)  # confirming belongs to the work
-        return seconds, streaming_costs(self.stage.servers, peer).since(before)
+        arrival = self._wait(peer, count, count + row_count)
+        return arrival.last_at - started, streaming_costs(self.stage.servers, peer).since(before)
 
     def catch_up(self, peer: Peer) -> None:
         """Let it go, until all that was ever written is delivered."""
         peer.release_process()
         peer.release_walsender()
-        self._wait(peer, self.stage.written)
-        time.sleep(SETTLE_SECONDS)
+        self._wait(peer, self._count(peer), self.stage.written + self.surplus[peer.name])
 
     def ends(self, peer: Peer) -> Ends:
         return self._watches[peer.name].ends()
 
-    def _wait(self, peer: Peer, target: int) -> None:
-        started = time.monotonic()
-        while (seen := self._count(peer)) < target:
-            if time.monotonic() - started > STALL_SECONDS:
-                left = f"{target - seen} events left after {STALL_SECONDS} s"
-                raise SystemExit(f"{peer.name}, {self.stage.workload.name}: {left}:\n{peer.complaint()}")
-            time.sleep(self._watches[peer.name].pause_seconds if peer.publishes else 0.02)
+    def _wait(self, peer: Peer, before: int, target: int) -> Arrival:
+        pause = self._watches[peer.name].pause_seconds if peer.publishes else 0.02
+        try:
+            arrival = watch_arrival(lambda: self._count(peer), before, target, pause_seconds=pause)
+        except TimeoutError as exc:
+            raise SystemExit(f"{peer.name}, {self.stage.workload.name}: {exc}:\n{peer.complaint()}") from exc
+        self.surplus[peer.name] += arrival.count - target
+        return arrival
 
     def _count(self, peer: Peer) -> int:
         return self._watches[peer.name].count() if peer.publishes else peer.count()
 
     def _probe(self) -> None:
         """Each delivers one event, those too that were held: it reads, and knows its topics."""
-        targets = [(peer, self._count(peer) + 1) for peer in self.streaming]
+        counts = [(peer, self._count(peer)) for peer in self.streaming]
         self.stage.fill(1)
-        for peer, target in targets:
+        for peer, count in counts:
             peer.release_process()
             peer.release_walsender()
-            self._wait(peer, target)
-        time.sleep(SETTLE_SECONDS)
-        for peer, _ in targets:
+            self._wait(peer, count, count + 1)
+        for peer, _ in counts:
             peer.hold()

@@ -6,6 +6,7 @@ import time
 
 from confluent_kafka import TopicPartition
 
+from tests.bench.arrival import STALL_SECONDS
 from tests.bench.check import Delivered, number_of
 from tests.bench.stage import Backlog, Stage
 from tests.bench.watch import Ends
@@ -13,7 +14,6 @@ from tests.fixtures.consume import consumer, good_messages
 
 __all__ = ["inspect", "read_range"]
 
-STALL_SECONDS = 60
 _SETTINGS = {"queued.max.messages.kbytes": 65536, "fetch.message.max.bytes": 10_000_000}
 
 

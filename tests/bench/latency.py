@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.bench.arrival import STALL_SECONDS
 from tests.bench.hot import HotStage
 from tests.bench.inspection import inspect
 from tests.bench.peers.peer import Peer
@@ -34,6 +35,7 @@ class Latency:
     max_ms: float
     cpu_percent: float  # of one core
     written_per_s: float
+    duplicates: int
 
     def values(self) -> dict[str, float]:
         return {name: value for name, value in vars(self).items() if name != "peer"}
@@ -54,18 +56,19 @@ def measure_latency(stage: HotStage, peer: Peer, *, rate: float, seconds: float)
     stage.catch_up(peer)
     before, pace = stage.ends(peer), pace_of(rate)
     [((topic, _), offset)] = before.items()
-    count = round(pace.per_second_each * (seconds + WARM_SECONDS)) * pace.writers * pace.per_transaction
-    skip = round(rate * WARM_SECONDS)
-    with _reader(stage, topic, offset, count, skip) as output:
+    count = pace.row_count(seconds + WARM_SECONDS)
+    with _reader(stage, topic, offset, count, pace.row_count(WARM_SECONDS)) as output:
         cpu, started = cpu_seconds(peer.pid), time.monotonic()
         backlog = stage.stage.write_steadily(pace, seconds + WARM_SECONDS)
         elapsed = time.monotonic() - started
         used = cpu_seconds(peer.pid) - cpu
-        wait_until(lambda: len(output.read_text().split()) == 1 + 4, timeout=90, what=f"{count} events arrive")
+        arrives = f"{count} events arrive"
+        wait_until(lambda: len(output.read_text().split()) == 1 + 4, timeout=STALL_SECONDS, what=arrives)
         p50, p90, p99, worst = map(float, output.read_text().split()[1:])
-    inspect(stage.stage, peer.name, before, stage.ends(peer), backlog)
+    duplicates = inspect(stage.stage, peer.name, before, stage.ends(peer), backlog)
+    stage.surplus[peer.name] += duplicates
     peer.hold()
-    return Latency(peer.name, rate, p50, p90, p99, worst, used / elapsed * 100, count / elapsed)
+    return Latency(peer.name, rate, p50, p90, p99, worst, used / elapsed * 100, count / elapsed, duplicates)
 
 
 @contextmanager

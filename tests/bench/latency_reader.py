@@ -10,7 +10,8 @@ import time
 
 from confluent_kafka import Consumer, Message, TopicPartition
 
-STALL_SECONDS = 60
+from tests.bench.arrival import STALL_SECONDS
+
 _STAMP = b'"at": '
 _STAMP_DIGITS = 16
 

@@ -8,7 +8,8 @@ The order of things is hot.py's; this file decides who is warmed for how long, a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import statistics
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from tests.bench.drain import Drain
 from tests.bench.hot import HotStage
@@ -18,9 +19,10 @@ from tests.bench.servers import Servers
 from tests.bench.stage import Stage
 from tests.bench.workloads import Workload
 
-__all__ = ["WARM_ROWS", "drain", "drain_rounds", "warm"]
+__all__ = ["HOT_ROUNDS", "WARM_ROWS", "drain", "drain_rounds", "median_rates", "warm"]
 
 WARM_ROWS = 300_000
+HOT_ROUNDS = 3  # at the end of warming; a JVM is not hot before
 
 Say = Callable[[object], None]
 
@@ -56,10 +58,15 @@ def drain_rounds(
 
 
 def warm(stage: HotStage, events: int, say: Say = print) -> dict[str, float]:
-    """Events per second of the last drain, by peer."""
-    rates: dict[str, float] = {}
+    """Events per second by peer: the median of the last three drains, or of all where there are fewer."""
+    rounds: list[dict[str, float]] = []
     rows = min(stage.stage.workload.rows, WARM_ROWS)
     for number in range(events // WARM_ROWS):
         rates = {found.peer: found.events_per_s for found in stage.round(rows, turn=number, check=False)}
         say(f"warming: {', '.join(f'{name} {rate:,.0f}/s' for name, rate in rates.items())}")
-    return rates
+        rounds.append(rates)
+    return median_rates(rounds[-HOT_ROUNDS:])
+
+
+def median_rates(rounds: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    return {name: statistics.median(rates[name] for rates in rounds) for name in (rounds[0] if rounds else ())}

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from functools import partial
 from typing import Protocol
 
+from tests.bench.arrival import Arrival, watch_arrival
 from tests.bench.costs import Costs, server_costs
 from tests.bench.drain import Drain, make_drain
 from tests.bench.inspection import inspect
 from tests.bench.peers.debezium import TUNED, UNTUNED, Debezium
-from tests.bench.peers.one_shot import Produce
+from tests.bench.peers.names import RELAY, TUNED_DEBEZIUM, UNTUNED_DEBEZIUM
+from tests.bench.peers.one_shot import warm_broker
 from tests.bench.peers.relay import Relay
 from tests.bench.processes import cpu_seconds, rss_peak_mb
 from tests.bench.run import Run
@@ -27,8 +30,7 @@ from tests.fixtures.process import wait_until
 
 __all__ = ["run_cold"]
 
-STALL_SECONDS = 120
-QUIET_SECONDS = 0.5
+POLL_SECONDS = 0.02
 BROKER_WARM_EVENTS = 600_000
 
 
@@ -51,26 +53,25 @@ class Starter(Protocol):
 
 
 _MAKERS: dict[str, Callable[[], Starter]] = {
-    "relay": Relay,
-    TUNED.name: lambda: Debezium(TUNED),
-    UNTUNED.name: lambda: Debezium(UNTUNED),
+    RELAY: Relay,
+    TUNED_DEBEZIUM: lambda: Debezium(TUNED),
+    UNTUNED_DEBEZIUM: lambda: Debezium(UNTUNED),
 }
 
 
 def run_cold(run: Run) -> None:
     peers = [_MAKERS[name]() for name in run.peers if name in _MAKERS]
-    try:
-        with servers() as place:
-            stage = ColdStage(Stage(place, run.sized(DEFAULT)), peers)
-            run.say("cold: priming")
-            stage.prime()
-            for number in range(run.rounds):
-                for drain, first_s in stage.round(number):
-                    run.say(f"round {number + 1}  {drain}, first record after {first_s:.2f} s")
-                    run.add("cold", DEFAULT.name, drain.peer, number, {**drain.values(), "first_record_s": first_s})
-    finally:
+    with ExitStack() as ends:
+        place = ends.enter_context(servers())
         for peer in peers:
-            peer.end()
+            ends.callback(peer.end)
+        stage = ColdStage(Stage(place, run.sized(DEFAULT)), peers)
+        run.say("cold: priming")
+        stage.prime()
+        for number in range(run.rounds):
+            for drain, first_s in stage.round(number):
+                run.say(f"round {number + 1}  {drain}, first record after {first_s:.2f} s")
+                run.add("cold", DEFAULT.name, drain.peer, number, {**drain.values(), "first_record_s": first_s})
 
 
 class ColdStage:
@@ -81,7 +82,7 @@ class ColdStage:
 
     def prime(self) -> None:
         """They run at the same time, for one event must do for all slots."""
-        self._warm_broker()
+        warm_broker(self.stage, BROKER_WARM_EVENTS)
         for peer in self.peers:
             peer.prepare(self.stage)
             self._watches[peer.name] = Watch(self.stage.servers.kafka.bootstrap, peer.topics, DEFAULT.partitions)
@@ -106,38 +107,23 @@ class ColdStage:
         before, costs = self._watches[peer.name].ends(), server_costs(self.stage.servers)
         started = time.monotonic()
         peer.start()
-        first, last = self._watch(peer, sum(before.values()), backlog.count)
+        arrival = self._watch(peer, sum(before.values()), backlog.count)
         spent = server_costs(self.stage.servers).since(costs)
         spent = Costs(cpu_seconds(peer.pid), 0.0, spent.postgres, spent.broker)
         rss = rss_peak_mb(peer.pid)
         peer.stop()
         duplicates = inspect(self.stage, peer.name, before, self._watches[peer.name].ends(), backlog)
-        drain = make_drain(peer.name, backlog.count, last - started, spent, rss_peak_mb=rss, duplicates=duplicates)
-        return drain, first - started
+        seconds = arrival.last_at - started
+        drain = make_drain(peer.name, backlog.count, seconds, spent, rss_peak_mb=rss, duplicates=duplicates)
+        return drain, arrival.first_at - started
 
-    def _watch(self, peer: Starter, before: int, count: int) -> tuple[float, float]:
-        """When the first and the last record were seen. One that comes again hides one that is missing: so the end is
-        when no more come."""
-        started = first = last = time.monotonic()
-        seen = before
-        while seen < before + count or time.monotonic() - last < QUIET_SECONDS:
-            now_seen, now = self._count(peer), time.monotonic()
-            first, last = (now if seen == before else first), (now if now_seen > seen else last)
-            seen = now_seen
-            if now - started > STALL_SECONDS:
-                left = f"{before + count - seen} events left after {STALL_SECONDS} s"
-                raise SystemExit(f"{peer.name}, cold: {left}:\n{peer.complaint()}")
-            time.sleep(0.005 if seen == before else 0.02)
-        return first, last
+    def _watch(self, peer: Starter, before: int, count: int) -> Arrival:
+        """One who looks more often takes from the CPU that the start needs."""
+        watch = self._watches[peer.name]
+        try:
+            return watch_arrival(watch.count, before, before + count, pause_seconds=POLL_SECONDS)
+        except TimeoutError as exc:
+            raise SystemExit(f"{peer.name}, cold: {exc}:\n{peer.complaint()}") from exc
 
     def _has_delivered(self, peer: Starter) -> bool:
-        return self._count(peer) > 0
-
-    def _count(self, peer: Starter) -> int:
-        return self._watches[peer.name].count()
-
-    def _warm_broker(self) -> None:
-        """A fresh one costs several times the CPU per event."""
-        producer = Produce()
-        producer.open(self.stage)
-        producer.run(Backlog(0, BROKER_WARM_EVENTS, ""))
+        return self._watches[peer.name].count() > 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tests.bench.measure import WARM_ROWS, drain_rounds
+from tests.bench.peers.names import RAW_NAPPING, RELAY, TUNED_DEBEZIUM
 from tests.bench.run import Run
 from tests.bench.servers import servers
 from tests.bench.workloads import Workload
@@ -36,4 +37,4 @@ def _drain_all(run: Run, workloads: Sequence[Workload], *, tls: bool) -> None:
 
 def _tells(peer: str, workload: Workload) -> bool:
     """The ceilings of the common workloads are no news elsewhere."""
-    return peer in ("relay", "debezium-tuned") or workload.with_all or (peer == "raw-napping" and workload.with_reader)
+    return peer in (RELAY, TUNED_DEBEZIUM) or workload.with_all or (peer == RAW_NAPPING and workload.with_reader)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 
 from tests.bench.hot import HotStage
 from tests.bench.latency import measure_latency
-from tests.bench.measure import warm
+from tests.bench.measure import HOT_ROUNDS, WARM_ROWS, warm
 from tests.bench.peers.catalog import CONNECTORS
+from tests.bench.peers.names import UNTUNED_DEBEZIUM
 from tests.bench.peers.peer import Peer
 from tests.bench.processes import cpu_seconds, rss_peak_mb
 from tests.bench.run import Run
@@ -17,8 +19,10 @@ from tests.bench.workloads import DEFAULT
 
 __all__ = ["HALF", "run_idle", "run_latency"]
 
-IDLE_SECONDS = 20.0
+SCRAPE_SECONDS = 15.0
+IDLE_SCRAPES = 2  # in a round
 IDLE_WARM_EVENTS = 300_000
+HALF_WARM_EVENTS = HOT_ROUNDS * WARM_ROWS  # half of a maximum that is a median
 HALF = "half"
 
 
@@ -27,14 +31,18 @@ def run_latency(run: Run) -> None:
     with servers() as place, run.make_peers(names) as peers:
         stage = HotStage(Stage(place, run.sized(DEFAULT)))
         stage.add(peers)
-        with_jvm = any(name.startswith("debezium") for name in names)
-        maxima = warm(stage, max(run.warm_events, IDLE_WARM_EVENTS) if with_jvm else IDLE_WARM_EVENTS, run.say)
+        maxima = warm(stage, _warm_events(run, names), run.say)
         for rate in run.rates:
             rate_per_s = _half(maxima) if rate == HALF else float(rate)
             for number in range(run.rounds):
                 _measure(run, stage, rate, rate_per_s, number, maxima)
             stage.stage.forget_rows()
         stage.close()
+
+
+def _warm_events(run: Run, names: Sequence[str]) -> int:
+    least = HALF_WARM_EVENTS if HALF in run.rates else IDLE_WARM_EVENTS
+    return max(run.warm_events, least) if any(name.startswith("debezium") for name in names) else least
 
 
 def _measure(run: Run, stage: HotStage, rate: str, rate_per_s: float, number: int, maxima: dict[str, float]) -> None:
@@ -49,7 +57,7 @@ def _measure(run: Run, stage: HotStage, rate: str, rate_per_s: float, number: in
 
 def _half(maxima: dict[str, float]) -> float:
     """Of the slower one of the relay and the tuned Debezium, in full hundreds."""
-    slowest = min(rate for name, rate in maxima.items() if name != "debezium-default")
+    slowest = min(rate for name, rate in maxima.items() if name != UNTUNED_DEBEZIUM)
     return slowest / 2 // 100 * 100
 
 
@@ -59,18 +67,22 @@ def run_idle(run: Run) -> None:
         stage = HotStage(Stage(place, run.sized(DEFAULT)))
         stage.add(peers)
         warm(stage, IDLE_WARM_EVENTS, run.say)
-        for peer in stage.streaming:
-            stage.catch_up(peer)
-            values = _watch_idle(peer)
-            peer.hold()
-            run.say(f"idle  {peer.name:18}{values['cpu_percent']:.2f} % CPU")
-            run.add("idle", DEFAULT.name, peer.name, 0, values)
+        for number in range(run.rounds):
+            for peer in stage.streaming:
+                stage.catch_up(peer)
+                values = _watch_idle(peer)
+                peer.hold()
+                run.say(f"idle, round {number + 1}  {peer.name:18}{values['cpu_percent']:.2f} % CPU")
+                run.add("idle", DEFAULT.name, peer.name, number, values)
         stage.close()
 
 
 def _watch_idle(peer: Peer) -> dict[str, float]:
-    time.sleep(2)
-    before = cpu_seconds(peer.pid)
-    time.sleep(IDLE_SECONDS)
-    spent = cpu_seconds(peer.pid) - before
-    return {"cpu_percent": spent / IDLE_SECONDS * 100, "rss_peak_mb": rss_peak_mb(peer.pid)}
+    """With a reader of its metrics, who comes as often as Prometheus in its examples."""
+    time.sleep(2)  # what it put off while it was held
+    before, started = cpu_seconds(peer.pid), time.monotonic()
+    for _ in range(IDLE_SCRAPES):
+        peer.scrape()
+        time.sleep(SCRAPE_SECONDS)
+    spent = (cpu_seconds(peer.pid) - before) / (time.monotonic() - started)
+    return {"cpu_percent": spent * 100, "rss_peak_mb": rss_peak_mb(peer.pid)}

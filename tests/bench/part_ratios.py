@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 
 from tests.bench.bad_rows import bad_rows
 from tests.bench.hot import HotStage
@@ -11,12 +12,10 @@ from tests.bench.peers.relay import Relay
 from tests.bench.run import Run
 from tests.bench.servers import servers
 from tests.bench.stage import Stage
-from tests.bench.tenants import TENANTS, TenantStage, make_relays
-from tests.bench.workloads import DEFAULT
+from tests.bench.tenants import TenantStage, make_relays
+from tests.bench.workloads import BAD_BACKLOG_ROWS, DEFAULT, TENANTS
 
 __all__ = ["run_bad_rows", "run_strict", "run_tenants"]
-
-BAD_BACKLOG_ROWS = 100_000
 
 
 def run_tenants(run: Run) -> None:
@@ -32,7 +31,9 @@ def run_strict(run: Run) -> None:
 
 
 def _compare(run: Run, name: str, stage: Stage, relays: Sequence[Relay]) -> None:
-    try:
+    with ExitStack() as ends:
+        for relay in relays:
+            ends.callback(relay.end)
         hot = HotStage(stage)
         hot.add(relays)
         warm(hot, WARM_ROWS, run.say)
@@ -41,9 +42,6 @@ def _compare(run: Run, name: str, stage: Stage, relays: Sequence[Relay]) -> None
                 run.say(f"{name}, round {number + 1}  {drain}")
                 run.add(name, name, drain.peer, number, drain.values())
         hot.close()
-    finally:
-        for relay in relays:
-            relay.end()
 
 
 def run_bad_rows(run: Run) -> None:
@@ -55,4 +53,4 @@ def run_bad_rows(run: Run) -> None:
                 peer = "with bad rows" if with_bad else "without"
                 rate = backlogs.drain(rows, with_bad=with_bad)
                 run.say(f"bad rows, round {number + 1}  {peer:14}{rate:>9,.0f}/s")
-                run.add("bad-rows", "bad-rows", peer, number, {"events_per_s": rate})
+                run.add("bad-rows", "bad-rows", peer, number, {"events_per_s": rate, "rows": rows})

@@ -51,7 +51,10 @@ def release(pids: Iterable[int]) -> None:
 
 
 def _signal(pids: Iterable[int], number: signal.Signals) -> None:
-    for pid in pids:
+    known = list(pids)
+    if any(pid <= 0 for pid in known):  # 0 is our own group, -1 everybody
+        raise ValueError(f"not the ids of processes: {known}")
+    for pid in known:
         with suppress(ProcessLookupError):
             os.kill(pid, number)
 

@@ -11,7 +11,7 @@ import sys
 import time
 from functools import partial
 
-from confluent_kafka import Producer
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from cdc_relay.sinks.kafka import producer_properties
 
@@ -27,7 +27,9 @@ def main(bootstrap: str, topic: str, count: int, value_bytes: int, compression: 
     window = min(20_000, max(10, WINDOW_BYTES // value_bytes))
     acknowledged: list[int] = []
 
-    def report(number: int, error: object, message: object) -> None:
+    def report(number: int, error: KafkaError | None, message: Message) -> None:
+        if error is not None:  # poll() and flush() raise it
+            raise KafkaException(error)
         acknowledged.append(number)
 
     started, cpu = time.monotonic(), time.process_time()

@@ -9,11 +9,10 @@ from pathlib import Path
 import click
 
 from tests.bench.goals import GOALS, Goal
-from tests.bench.measurement import Book, load
+from tests.bench.measurement import Book, Measurement, load
+from tests.bench.peers.names import TUNED_DEBEZIUM
 
 __all__ = ["render"]
-
-TUNED = "debezium-tuned"
 
 
 @dataclass(frozen=True)
@@ -62,15 +61,21 @@ def render(book: Book) -> str:
 
 def _table(book: Book, part: str, workload: str, columns: Sequence[Column]) -> Iterator[str]:
     peers = dict.fromkeys(entry.peer for entry in book.entries if (entry.part, entry.workload) == (part, workload))
-    base_peer = TUNED if TUNED in peers else next(iter(peers))
+    base_peer = TUNED_DEBEZIUM if TUNED_DEBEZIUM in peers else next(iter(peers))
     yield from _head(["", *(column.title for column in columns), f"of {base_peer}", f"rounds, {columns[0].title}"])
     for peer in peers:
         medians = [book.median(part, workload, peer, column.value) for column in columns]
         base = book.median(part, workload, base_peer, columns[0].value)
         ratio = f"{medians[0] / base:.2f}" if base and medians[0] is not None else ""
-        rounds = [columns[0].cell(entry.values[columns[0].value]) for entry in book.of(part, workload, peer)]
+        rounds = [_round(entry, columns[0]) for entry in book.of(part, workload, peer)]
         cells = [column.cell(median) for column, median in zip(columns, medians, strict=True)]
         yield _row([peer, *cells, ratio, " / ".join(rounds)])
+
+
+def _round(entry: Measurement, column: Column) -> str:
+    """With the records that came twice, which a peer's time contains."""
+    again = entry.values.get("duplicates", 0)
+    return column.cell(entry.values[column.value]) + (f" ({again:,.0f} twice)" if again else "")
 
 
 def _goals(book: Book) -> Iterator[str]:

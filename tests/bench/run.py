@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 
 from tests.bench.measurement import Book, Measurement
@@ -39,10 +39,9 @@ class Run:
 
     @contextmanager
     def make_peers(self, names: Sequence[str]) -> Iterator[list[Peer | OneShot]]:
-        """Whatever happens, none of them outlives the part."""
+        """Whatever happens, none of them outlives the part: nor where the end of another one fails."""
         peers = [make_peer(name) for name in names]
-        try:
-            yield peers
-        finally:
+        with ExitStack() as ends:
             for peer in peers:
-                peer.end()
+                ends.callback(peer.end)
+            yield peers

@@ -8,7 +8,7 @@ import signal
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -68,16 +68,15 @@ def servers(*, tls: bool = False) -> Iterator[Servers]:
     install, jars = find_install(15 if tls else 18), find_jars()
     if not isinstance(install, Install) or isinstance(jars, str):
         raise SystemExit(f"the benchmark needs both servers: {install}, {jars}")
-    with tempfile.TemporaryDirectory() as directory:
+    with ExitStack() as ends:
+        directory = ends.enter_context(tempfile.TemporaryDirectory())
         postgres, kafka = PostgresServer(install, **SETTINGS), KafkaBroker(jars, BROKER)
-        try:
-            postgres.start()
-            certificate = _encrypt(postgres, kafka) if tls else None
-            kafka.start()
-            yield Servers(postgres, kafka, Path(directory), certificate)
-        finally:
-            kafka.destroy()
-            postgres.destroy()
+        ends.callback(postgres.destroy)
+        ends.callback(kafka.destroy)
+        postgres.start()
+        certificate = _encrypt(postgres, kafka) if tls else None
+        kafka.start()
+        yield Servers(postgres, kafka, Path(directory), certificate)
 
 
 def _encrypt(postgres: PostgresServer, kafka: KafkaBroker) -> Path:

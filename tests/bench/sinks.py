@@ -8,16 +8,25 @@ from __future__ import annotations
 import http.client
 import statistics
 import time
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 import psutil  # type: ignore[import-untyped]  # carries no types
 
-from tests.bench.drains import STALL_SECONDS, Drain, produce_from_memory
-from tests.bench.ground import PUBLICATION, Ground, ground
+from tests.bench.arrival import STALL_SECONDS
+from tests.bench.peers.one_shot import warm_broker
+from tests.bench.servers import servers
+from tests.bench.stage import PUBLICATION, Stage
+from tests.bench.workloads import DEFAULT
 from tests.fixtures.relay_process import RelayProcess, relay_config
 
 SINKS = ("kafka", "log", "none")
+BROKER_WARM_EVENTS = 100_000
+
+
+class Drain(NamedTuple):
+    per_second: float
+    cpu_us_per_event: float
 
 
 @click.command()
@@ -25,23 +34,26 @@ SINKS = ("kafka", "log", "none")
 @click.option("--per-transaction", default=10, show_default=True)
 @click.option("--rounds", default=3, show_default=True)
 def main(rows: int, per_transaction: int, rounds: int) -> None:
-    with ground() as place:
+    with servers() as place:
+        stage = Stage(place, DEFAULT)
+        stage.make_topics("outbox.event")
         slots = [(sink, f"{sink}_{number}") for number in range(rounds) for sink in SINKS]
         for _, slot in slots:
-            place.make_slot(slot)
-        place.fill(rows, per_transaction=per_transaction)
-        produce_from_memory(place, 100_000)  # a fresh broker costs several times the CPU per event
+            stage.make_slot(slot)
+        stage.fill(rows, per_transaction=per_transaction)
+        warm_broker(stage, BROKER_WARM_EVENTS)
         drains: dict[str, list[Drain]] = {sink: [] for sink in SINKS}
         for sink, slot in slots:
-            drains[sink].append(_drain(place, sink, slot, rows))
-            place.drop_slot(slot)
+            drains[sink].append(_drain(stage, sink, slot, rows))
+            stage.drop_slot(slot)
     _print(drains, rows, per_transaction)
 
 
-def _drain(place: Ground, sink: str, slot: str, row_count: int) -> Drain:
-    kafka = {"kafka": {"bootstrap.servers": place.kafka.bootstrap}}
-    config = relay_config(place.postgres.dsn(), slot, PUBLICATION, "public.outbox", "")
-    relay = RelayProcess(config | {"sink": kafka if sink == "kafka" else sink}, place.directory / slot).start()
+def _drain(stage: Stage, sink: str, slot: str, row_count: int) -> Drain:
+    kafka = {"kafka": {"bootstrap.servers": stage.servers.bootstrap}}
+    config = relay_config(stage.dsn(), slot, PUBLICATION, "public.outbox", "")
+    directory = stage.servers.directory / slot
+    relay = RelayProcess(config | {"sink": kafka if sink == "kafka" else sink}, directory).start()
     started, first, seen = time.monotonic(), 0.0, 0
     while seen < row_count:
         time.sleep(0.02)

@@ -92,9 +92,11 @@ class Pace:
     per_second_each: float
     per_transaction: int
 
-    @property
-    def rate(self) -> float:
-        return self.writers * self.per_second_each * self.per_transaction
+    def transactions_each(self, seconds: float) -> int:
+        return round(self.per_second_each * seconds)
+
+    def row_count(self, seconds: float) -> int:
+        return self.transactions_each(seconds) * self.writers * self.per_transaction
 
 
 class Stage:
@@ -133,6 +135,9 @@ class Stage:
     def make_slot(self, slot: str) -> None:
         self.database.execute("SELECT pg_create_logical_replication_slot(%s, 'pgoutput')", [slot])
 
+    def drop_slot(self, slot: str) -> None:
+        self.database.execute("SELECT pg_drop_replication_slot(%s)", [slot])
+
     def make_topics(self, prefix: str) -> list[str]:
         return self.create_topics([f"{prefix}.{name}" for name in self.workload.aggregate_types()])
 
@@ -158,8 +163,7 @@ class Stage:
 
     def write_steadily(self, pace: Pace, seconds: float) -> Backlog:
         """Rows at a rate; returns when the last one is committed."""
-        transactions = round(pace.per_second_each * seconds)
-        count = transactions * pace.writers * pace.per_transaction
+        transactions, count = pace.transactions_each(seconds), pace.row_count(seconds)
         shape = [transactions, pace.per_transaction, pace.per_second_each, self.workload.key_count, self.workload.name]
 
         def write(writer: int) -> None:

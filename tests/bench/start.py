@@ -17,8 +17,11 @@ from typing import NamedTuple
 import click
 import psutil  # type: ignore[import-untyped]  # carries no types
 
-from tests.bench.drains import STALL_SECONDS
-from tests.bench.ground import PUBLICATION, Ground, ground
+from tests.bench.arrival import STALL_SECONDS
+from tests.bench.servers import servers
+from tests.bench.stage import PUBLICATION, Stage
+from tests.bench.watch import Watch
+from tests.bench.workloads import DEFAULT
 from tests.fixtures.process import wait_until
 from tests.fixtures.relay_process import RelayProcess, relay_config
 
@@ -46,16 +49,18 @@ class Start(NamedTuple):
 @click.option("--rows", default=100_000, show_default=True, help="In the transaction that memory is measured with.")
 @click.option("--idle-seconds", default=20.0, show_default=True)
 def main(rounds: int, rows: int, idle_seconds: float) -> None:
-    with ground() as place:
+    with servers() as place:
+        stage = Stage(place, DEFAULT)
+        watch = Watch(place.bootstrap, stage.make_topics("outbox.event"), DEFAULT.partitions)
         for number in range(rounds + 1):
-            place.make_slot(f"start_{number}")
-        place.fill(BACKLOG_ROWS, per_transaction=10)
-        _start(place, "start_0", BACKLOG_ROWS).stop()  # bytecode is written, the broker is warm
-        starts = [_measure_start(place, f"start_{number}") for number in range(1, rounds + 1)]
+            stage.make_slot(f"start_{number}")
+        stage.fill(BACKLOG_ROWS, per_transaction=10)
+        _start(stage, watch, "start_0", BACKLOG_ROWS).stop()  # bytecode is written, the broker is warm
+        starts = [_measure_start(stage, watch, f"start_{number}") for number in range(1, rounds + 1)]
         stages = {
             name: _stage(code, place.directory / "start_0" / "relay.yaml", rounds) for name, code in STAGES.items()
         }
-        large = _drain_large(place, rows)
+        large = _drain_large(stage, watch, rows)
         print(f"peak RSS, {rows:,} rows in one transaction  {large.rss_peak() / 1e6:.1f} MB")
         share, calls = _measure_idle(large, idle_seconds)
         large.stop()
@@ -63,45 +68,41 @@ def main(rounds: int, rows: int, idle_seconds: float) -> None:
     print(f"idle CPU over {idle_seconds:g} s                  {share:.2%} of a core, {calls:.1f} switches/s")
 
 
-def _measure_start(place: Ground, slot: str) -> Start:
-    consumer = place.consumer()
-    before, started = place.end_offset(consumer), time.monotonic()
-    relay = _relay(place, slot).start()
+def _measure_start(stage: Stage, watch: Watch, slot: str) -> Start:
+    before, started = watch.count(), time.monotonic()
+    relay = _relay(stage, slot).start()
     streaming = first = 0.0
     while not (streaming and first):
         time.sleep(0.005)
-        first = first or (time.monotonic() if place.end_offset(consumer) > before else 0.0)
+        first = first or (time.monotonic() if watch.count() > before else 0.0)
         streaming = streaming or (time.monotonic() if '"streaming"' in relay.stderr else 0.0)
         _require(relay, started)
     ready_mb = _rss_mb(relay)
-    wait_until(lambda: place.end_offset(consumer) >= before + BACKLOG_ROWS, timeout=60, what="the backlog is drained")
+    wait_until(lambda: watch.count() >= before + BACKLOG_ROWS, timeout=60, what="the backlog is drained")
     result = Start(streaming - started, first - started, ready_mb, relay.rss_peak() / 1e6)
     relay.stop()
-    consumer.close()
     return result
 
 
-def _relay(place: Ground, slot: str) -> RelayProcess:
-    config = relay_config(place.postgres.dsn(), slot, PUBLICATION, "public.outbox", place.kafka.bootstrap)
-    return RelayProcess(config, place.directory / slot)
+def _relay(stage: Stage, slot: str) -> RelayProcess:
+    config = relay_config(stage.dsn(), slot, PUBLICATION, "public.outbox", stage.servers.bootstrap)
+    return RelayProcess(config, stage.servers.directory / slot)
 
 
-def _start(place: Ground, slot: str, row_count: int) -> RelayProcess:
+def _start(stage: Stage, watch: Watch, slot: str, row_count: int) -> RelayProcess:
     """Until it has drained so many."""
-    consumer = place.consumer()
-    before, started = place.end_offset(consumer), time.monotonic()
-    relay = _relay(place, slot).start()
-    while place.end_offset(consumer) < before + row_count:
+    before, started = watch.count(), time.monotonic()
+    relay = _relay(stage, slot).start()
+    while watch.count() < before + row_count:
         time.sleep(0.02)
         _require(relay, started)
-    consumer.close()
     return relay
 
 
-def _drain_large(place: Ground, rows: int) -> RelayProcess:
-    place.make_slot("large")
-    place.fill(rows, per_transaction=rows)
-    return _start(place, "large", rows)
+def _drain_large(stage: Stage, watch: Watch, rows: int) -> RelayProcess:
+    stage.make_slot("large")
+    stage.fill(rows, per_transaction=rows)
+    return _start(stage, watch, "large", rows)
 
 
 def _require(relay: RelayProcess, started: float) -> None:

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import click
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
-from tests.bench.ground import ground
+from tests.bench.servers import servers
 from tests.fixtures.consume import read_topic
 from tests.fixtures.kafka_broker import KafkaBroker
 
@@ -170,7 +170,8 @@ def main(event_count: int) -> None:
         "gapless": lambda kafka, topic, events: Gapless(kafka, topic, events).run(),
         "lane": lambda kafka, topic, events: Lanes(kafka, topic, events).run(),
     }
-    with ground() as place:
+    with servers() as place:
+        place.kafka.create_topic("warm")
         send_plain(place.kafka, "warm", make_events(100_000, 100, 0))
         print(
             f"{'technique':10} {'keys':>6} {'bad':>4} {'events/s':>9} {'of plain':>8} {'rebuilt':>7} {'duplicates':>10}"

@@ -11,13 +11,11 @@ import yaml
 
 from tests.bench.peers.relay import Relay
 from tests.bench.stage import PUBLICATION, Stage
-from tests.bench.workloads import Workload
 from tests.fixtures.relay_process import COLUMNS
 
-__all__ = ["TENANTS", "TenantStage", "make_relays"]
+__all__ = ["TenantStage", "make_relays"]
 
 EXAMPLE = Path(__file__).parents[2] / "config" / "multi-tenant.yaml"
-TENANTS = Workload("tenants", "the multi-tenant example, compression lz4", partitions=12, compression="lz4")
 
 # Of ten keys two are of commands and one is audited; the rest are events.
 _FILL = """

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from confluent_kafka import KafkaException, TopicPartition
-from confluent_kafka.admin import AdminClient
-from confluent_kafka.admin._listoffsets import OffsetSpec
+from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]  # documented, not marked
 
 from tests.fixtures.process import wait_until
 

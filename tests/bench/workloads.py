@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["DEFAULT", "WORKLOADS", "Workload", "find_workload"]
+__all__ = ["BAD_BACKLOG_ROWS", "DEFAULT", "TENANTS", "WORKLOADS", "Workload", "find_workload"]
 
 
 @dataclass(frozen=True)
@@ -23,9 +23,6 @@ class Workload:
     tls: bool = False  # on both lines
     with_reader: bool = False  # the raw reader that naps tells something here
     with_all: bool = False  # so do all peers
-
-    def key_of(self, number: int) -> bytes:
-        return b"k%d" % (number % self.key_count)
 
     def aggregate_types(self) -> list[str]:
         return [f"{self.name}-{number}" for number in range(self.topic_count)]
@@ -51,6 +48,9 @@ WORKLOADS = (
     Workload("transaction-10k", "10,000 rows per transaction", per_transaction=10_000, with_reader=True),
     Workload("transaction-1m", "one transaction of 1,000,000 rows", per_transaction=1_000_000, rows=1_000_000),
 )
+# Of the parts of the same names.
+TENANTS = Workload("tenants", "the multi-tenant example, compression lz4", partitions=12, compression="lz4")
+BAD_BACKLOG_ROWS = 100_000
 
 
 def find_workload(name: str) -> Workload:

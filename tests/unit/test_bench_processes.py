@@ -8,6 +8,7 @@ import sys
 import time
 
 import psutil  # type: ignore[import-untyped]  # carries no types
+import pytest
 
 from tests.bench.processes import cpu_seconds, cpu_seconds_of_server, hold, release, rss_peak_mb
 from tests.fixtures.process import wait_until
@@ -48,6 +49,13 @@ def test_a_process_that_is_gone_is_no_trouble() -> None:
     child.wait()
     hold([child.pid])
     release([child.pid])
+
+
+@pytest.mark.parametrize("pid", [0, -1])
+def test_nobody_is_signalled_by_an_id_that_means_many(pid: int) -> None:
+    for act in (hold, release):
+        with pytest.raises(ValueError, match="not the ids of processes"):
+            act([pid])
 
 
 def _status(pid: int) -> str:

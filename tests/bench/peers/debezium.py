@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from tests.bench.peers.names import TUNED_DEBEZIUM, UNTUNED_DEBEZIUM
 from tests.bench.peers.peer import StreamingPeer
 from tests.bench.servers import Servers
 from tests.bench.stage import PUBLICATION, Stage
@@ -35,14 +36,14 @@ _NEEDED = {
 }
 # The heap and collector options of Kafka's own connect-standalone.sh.
 UNTUNED = Flavour(
-    "debezium-default",
+    UNTUNED_DEBEZIUM,
     java=(
         *("-Xms256M", "-Xmx2G", "-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20"),
         *("-XX:InitiatingHeapOccupancyPercent=35", "-XX:+ExplicitGCInvokesConcurrent"),
     ),
 )
 TUNED = Flavour(
-    "debezium-tuned",
+    TUNED_DEBEZIUM,
     java=("-Xmx512m",),
     connector={
         "tombstones.on.delete": "false",

@@ -14,7 +14,7 @@ from typing import Protocol, runtime_checkable
 from tests.bench.stage import PUBLICATION, Backlog, Stage
 from tests.fixtures.process import spawn, tail
 
-__all__ = ["OneShot", "PgRecvlogical", "Produce", "Spent"]
+__all__ = ["OneShot", "PgRecvlogical", "Produce", "Spent", "warm_broker"]
 
 
 @dataclass(frozen=True)
@@ -101,3 +101,10 @@ class Produce(_Command):
         command = [sys.executable, "-m", "tests.bench.produce", *arguments, load.compression]
         _, printed = self._spend(command)
         return Spent(*map(float, printed.split()))
+
+
+def warm_broker(stage: Stage, events: int) -> None:
+    """A fresh one costs several times the CPU per event."""
+    producer = Produce()
+    producer.open(stage)
+    producer.run(Backlog(0, events, ""))

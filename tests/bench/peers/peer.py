@@ -41,6 +41,9 @@ class Peer(Protocol):
     def complaint(self) -> str:
         """Its last words, for an error message."""
 
+    def scrape(self) -> None:
+        """Ask for its metrics, as a monitoring system does; nothing where it has no page of them."""
+
     def hold(self) -> None: ...
     def release_process(self) -> None: ...
     def release_walsender(self) -> None: ...
@@ -80,6 +83,9 @@ class StreamingPeer:
 
     def complaint(self) -> str:
         return ""
+
+    def scrape(self) -> None:
+        return
 
     def hold(self) -> None:
         """The walsender first: what it has sent would hide in the socket's buffers, 36 MB of it."""

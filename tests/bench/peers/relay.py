@@ -1,15 +1,18 @@
-"""cdc-relay as its users run it, with everything on: lot, guard, metrics, routing."""
+"""cdc-relay as its users run it, with everything on: lot, guard, metrics that somebody reads, routing."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tests.bench.peers.names import RELAY
 from tests.bench.peers.peer import StreamingPeer
 from tests.bench.stage import PUBLICATION, Stage
 from tests.fixtures.relay_process import Config, RelayProcess, relay_config
 
 __all__ = ["Relay"]
+
+HTTP_OK = 200
 
 
 class Relay(StreamingPeer):
@@ -17,7 +20,7 @@ class Relay(StreamingPeer):
 
     def __init__(
         self,
-        name: str = "relay",
+        name: str = RELAY,
         *,
         prefix: str = "outbox.event",
         sections: Mapping[str, Any] = {},
@@ -45,6 +48,7 @@ class Relay(StreamingPeer):
         self.prepare(stage)
         self.start()
         self.process.wait_ready()
+        self.scrape()
         self._wait_for_walsender()
 
     def prepare(self, stage: Stage) -> None:
@@ -73,6 +77,11 @@ class Relay(StreamingPeer):
 
     def complaint(self) -> str:
         return self.process.stderr[-4000:]
+
+    def scrape(self) -> None:
+        status, page = self.process.get("/metrics")
+        if status != HTTP_OK:
+            raise RuntimeError(f"no metrics but {status}: {page[:200]}")
 
     def config(self, stage: Stage) -> Config:
         """A held walsender is silent: the limit on that is raised, which changes nothing else."""
