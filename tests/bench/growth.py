@@ -13,11 +13,12 @@ from pathlib import Path
 
 import click
 
+from tests.bench.facts import machine_facts, require_compiled
 from tests.bench.growth_axes import AXES, Axis, Point, find_axis, quick
 from tests.bench.growth_rest import ParkedStage, look_at_rest
 from tests.bench.hot import HotStage
 from tests.bench.measure import WARM_ROWS, drain, warm
-from tests.bench.measurement import Book, Measurement, machine_facts
+from tests.bench.measurement import Book, Measurement
 from tests.bench.peers.relay import Relay
 from tests.bench.servers import Servers, servers
 from tests.bench.stage import Stage
@@ -36,6 +37,7 @@ Say = Callable[[object], None]
 @click.option("--quick", "is_quick", is_flag=True, help="Small points, one round: whether it works, not how fast.")
 def main(out: Path, only: tuple[str, ...], is_quick: bool) -> None:
     """Every axis has servers of its own, and may be run alone."""
+    require_compiled()
     book = Book(out, machine_facts() | {"quick": is_quick})
     for axis in [find_axis(name) for name in only] or AXES:
         run_axis(book, quick(axis) if is_quick else axis, warms=not is_quick)

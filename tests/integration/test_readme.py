@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from cdc_relay.native import is_native
 from tests.fixtures.process import spawn
 from tests.integration.readme_text import README, ROOT, WALK, blocks, commands
 
@@ -49,7 +50,8 @@ def test_every_command_is_known_to_the_tests_here() -> None:
 def test_every_command_mentioned_in_passing_is_known_to_the_tests_here() -> None:
     executed = {"make install", "make demo", "make test", "make lint", "make bench", "make clean", "tests/run"}
     executed |= {"PYTHON=python3.12 make install"}  # as `make install`, whose Python the tests choose the same way
-    by_hand = {"make compare-debezium"}  # minutes of Maven and Kafka Connect
+    by_hand = {"make compare-debezium", "make bench-peers"}  # minutes of Maven and Kafka Connect
+    by_hand |= {"make bench-growth", "make bench-flame"}  # half an hour; a profiler
     rest = mentioned() - executed - by_hand - {"cdc-relay"}
     assert [line for line in rest if not is_synopsis(line)] == []
 
@@ -99,11 +101,12 @@ def test_make_test_calls_tests_run_and_make_lint_is_a_part_of_it() -> None:
 @pytest.mark.real_kafka
 def test_make_bench_measures(tmp_path: Path) -> None:
     """The program of `make bench`, with less to do."""
-    assert "$(BIN)/python -m tests.bench\n" in (ROOT / "Makefile").read_text()
-    options = ["--rows", "20000", "--rounds", "1", "--rate", "100", "--seconds", "1"]
+    assert "$(BIN)/python -m tests.bench $(BENCH)\n" in (ROOT / "Makefile").read_text()
+    options = ["--rows", "20000", "--rounds", "1", "--seconds", "1", "--warm-events", "0"]
+    options += [] if is_native else ["--pure"]
     bench = spawn([sys.executable, "-m", "tests.bench", *options], log=tmp_path / "output", cwd=ROOT)
     assert bench.wait(240) == 0, (tmp_path / "output").read_text()
-    assert "cdc-relay / pg_recvlogical" in (tmp_path / "output").read_text()
+    assert re.search(r"^\| relay \| [1-9]", (tmp_path / "output").read_text(), re.MULTILINE)
 
 
 @pytest.mark.parametrize("line", commands("Development"))
