@@ -29,7 +29,8 @@ from tests.fixtures.process import Process, end, spawn, wait_until
 from tests.fixtures.scratch import free_port, remove_scratch, scratch_dir
 from tests.integration.readme_text import INSTALL, ROOT, RUN, WALK, Block, blocks
 
-NOT_IN_A_CLONE = shutil.ignore_patterns(".*", "__pycache__")  # all that is ours and hidden is .ci and .gitignore
+# All that is ours and hidden is .ci and .gitignore.
+NOT_IN_A_CLONE = shutil.ignore_patterns(".*", "__pycache__", "build", "*.egg-info", "*.so")
 
 ASSIGNMENT = re.compile(r"\w+=\S*")
 
