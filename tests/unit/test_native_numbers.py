@@ -55,7 +55,7 @@ def test_what_is_no_transaction_is_refused_without_a_crash() -> None:
     ledger = NATIVE.ledger()
     for nothing in (None, object(), PYTHON.ledger().begin(commit_lsn=1, commit_time_us=0, xid=1)):
         with pytest.raises(TypeError):
-            ledger.settle(nothing)  # type: ignore[arg-type]
+            ledger.settle(nothing)  # type: ignore[arg-type]  # wrong on purpose
 
 
 def begin(time: int, *, sent: int = 0, lsn: int = 200) -> bytes:

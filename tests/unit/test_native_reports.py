@@ -125,4 +125,4 @@ def test_a_ticket_of_a_strange_transaction_is_refused_without_a_crash() -> None:
     assert NATIVE is not None
     intake, tickets = make_open(NATIVE)
     with pytest.raises(TypeError):
-        intake.settle_all([tickets[0]._replace(transaction=None)])  # type: ignore[arg-type]
+        intake.settle_all([tickets[0]._replace(transaction=None)])  # type: ignore[arg-type]  # wrong on purpose
