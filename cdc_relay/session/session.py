@@ -112,6 +112,7 @@ class Session:
         )
 
     def run(self) -> End:
+        self._pulse.report_if_due(self._clock())  # before anything is read: a new line begins with flush 0
         while True:
             end = self._turn()
             if end is not None:
