@@ -10,32 +10,34 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Generic, TypeVar
 
-__all__ = ["Gate", "Gates", "Lanes", "Scope"]
+__all__ = ["Gate", "Gates", "Lanes", "Position", "Scope"]
 
 T = TypeVar("T")
 Scope = tuple[str, bytes | None]  # topic and key
+Position = tuple[int, int]  # of a record in the stream
 
 
 class Lanes(Generic[T]):
     """Keys with something out, and what waits for it."""
 
-    __slots__ = ("_lanes", "waiting_count")
+    __slots__ = ("by_scope", "out", "waiting_count")
 
     def __init__(self) -> None:
-        self._lanes: dict[Scope, deque[T]] = {}
+        self.by_scope: dict[Scope, deque[T]] = {}
+        self.out: dict[Position, Scope] = {}  # whose turn it is, as far as the owner wants to find its key by it
         self.waiting_count = 0
 
     def __bool__(self) -> bool:
-        return bool(self._lanes)
+        return bool(self.by_scope)
 
     def __contains__(self, scope: Scope) -> bool:
-        return scope in self._lanes
+        return scope in self.by_scope
 
     def enter(self, scope: Scope, item: T, limit: int | None = None) -> bool | None:
         """True: the way is free, hand it out. False: it waits here for its turn. None: so many wait here already."""
-        waiting = self._lanes.get(scope)
+        waiting = self.by_scope.get(scope)
         if waiting is None:
-            self._lanes[scope] = deque()
+            self.by_scope[scope] = deque()
             return True
         if limit is not None and len(waiting) >= limit:
             return None
@@ -45,18 +47,18 @@ class Lanes(Generic[T]):
 
     def advance(self, scope: Scope) -> T | None:
         """What was out is settled: the next one, which is out from now on."""
-        waiting = self._lanes.get(scope)
+        waiting = self.by_scope.get(scope)
         if waiting is None:
             return None
         if not waiting:
-            del self._lanes[scope]
+            del self.by_scope[scope]
             return None
         self.waiting_count -= 1
         return waiting.popleft()
 
     def clear(self, scope: Scope) -> list[T]:
         """What was out failed: all that waited for it, in order."""
-        waiting = self._lanes.pop(scope, None)
+        waiting = self.by_scope.pop(scope, None)
         if waiting is None:
             return []
         self.waiting_count -= len(waiting)
@@ -64,15 +66,16 @@ class Lanes(Generic[T]):
 
     def clear_all(self) -> list[T]:
         """All that waited, whatever became of what was out."""
-        waiting = [item for lane in self._lanes.values() for item in lane]
-        self._lanes.clear()
+        waiting = [item for lane in self.by_scope.values() for item in lane]
+        self.by_scope.clear()
+        self.out.clear()
         self.waiting_count = 0
         return waiting
 
     def withdraw(self, topic: str) -> list[T]:
         """All that waits for this topic; what is out stays out."""
         found: list[T] = []
-        for scope, waiting in self._lanes.items():
+        for scope, waiting in self.by_scope.items():
             if scope[0] == topic:
                 found += waiting
                 waiting.clear()

@@ -10,14 +10,12 @@ from cdc_relay.delivery.gates import Gate, Lanes
 from cdc_relay.dispatch.claims import Claims
 from cdc_relay.dispatch.culprits import Culprits
 from cdc_relay.dispatch.entrance import Entrance
-from cdc_relay.dispatch.traffic import Traffic
+from cdc_relay.dispatch.traffic import Parcel, Traffic
 from cdc_relay.model import Failure, Record
 from cdc_relay.parking.entry import Claim
 from cdc_relay.sinks.sink import Slip
 
-__all__ = ["Detours", "Parcel"]
-
-Parcel = tuple[Record, Slip]
+__all__ = ["Detours"]
 
 _RESEND_SECONDS = 1.0  # between two tries of a record that the cluster, not the record, kept from being published
 
@@ -30,7 +28,6 @@ class Detours:
         self._entrance = entrance
         self._shelves = entrance.shelves
         self._traffic = traffic
-        self.hand_out = traffic.hand_out
         self._claims = claims
         self._culprits = culprits
         self._lanes = lanes
@@ -92,7 +89,8 @@ class Detours:
 
     def shelve(self, record: Record, slip: Slip) -> None:
         """One that was out, and with it what waits for it."""
-        self._traffic.forget(slip)
+        self._culprits.forget(slip)
+        self._lanes.out.pop(slip.position, None)
         waiting = self._lanes.clear((record.topic, record.key)) if slip.keeps_order else []
         self._shelve_all(record.topic, [(record, slip), *waiting])
 

@@ -12,7 +12,7 @@ from cdc_relay.delivery.outcome import Outcome
 from cdc_relay.dispatch.caution import Caution, Notebook, Quarantine
 from cdc_relay.dispatch.claims import Claims
 from cdc_relay.dispatch.culprits import Culprits
-from cdc_relay.dispatch.detours import Detours, Parcel
+from cdc_relay.dispatch.detours import Detours
 from cdc_relay.dispatch.entrance import Entrance
 from cdc_relay.dispatch.exit import Exit
 from cdc_relay.dispatch.feed import Feed
@@ -25,7 +25,7 @@ from cdc_relay.dispatch.strict_keys import StrictKeys
 from cdc_relay.dispatch.telling_returns import TellingReturns
 from cdc_relay.dispatch.telling_traffic import TellingTraffic
 from cdc_relay.dispatch.track import Submit
-from cdc_relay.dispatch.traffic import Traffic
+from cdc_relay.dispatch.traffic import Parcel, Traffic
 from cdc_relay.dispatch.verdicts import Verdicts
 from cdc_relay.model import Failure, Record
 from cdc_relay.parking.entry import Inventory, Mark
@@ -82,7 +82,7 @@ class Dispatch:
         self._detours = Detours(
             self.entrance, self.traffic, claims=self.claims, culprits=self._culprits, lanes=self.lanes
         )
-        self._keys = StrictKeys(self.lanes, self.entrance, claims=self.claims, detours=self._detours)
+        self._keys = StrictKeys(self.lanes, self.entrance, self.traffic, claims=self.claims, detours=self._detours)
 
     def _build_ways(self, route_again: RouteAgain, returns: type[Returns]) -> None:
         """Out to the sink and back."""

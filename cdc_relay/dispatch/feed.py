@@ -10,7 +10,6 @@ import structlog
 
 from cdc_relay.delivery.gates import Lanes
 from cdc_relay.delivery.open_work import OpenWork
-from cdc_relay.dispatch.detours import Parcel
 from cdc_relay.dispatch.due_track import DueTrack
 from cdc_relay.dispatch.entrance import Entrance
 from cdc_relay.dispatch.exit import Exit
@@ -19,7 +18,7 @@ from cdc_relay.dispatch.key_tracks import KeyTracks
 from cdc_relay.dispatch.outages import ClosedTopic, Outages
 from cdc_relay.dispatch.topic_tracks import TopicTracks
 from cdc_relay.dispatch.track import Submit, Track
-from cdc_relay.dispatch.traffic import Traffic
+from cdc_relay.dispatch.traffic import Parcel, Traffic
 from cdc_relay.errors import AwayError
 from cdc_relay.parking.entry import Entry, KeyScope, Mark, Outcome, Status, Survey
 from cdc_relay.parking.lot import Lot

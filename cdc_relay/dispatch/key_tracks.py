@@ -7,10 +7,9 @@ from functools import partial
 
 from cdc_relay.delivery.gates import Lanes
 from cdc_relay.delivery.window import Window
-from cdc_relay.dispatch.detours import Parcel
 from cdc_relay.dispatch.entrance import Entrance
 from cdc_relay.dispatch.track import Submit, Track
-from cdc_relay.dispatch.traffic import Traffic
+from cdc_relay.dispatch.traffic import Parcel, Traffic
 from cdc_relay.parking.entry import KeyScope
 from cdc_relay.parking.lot import Lot
 

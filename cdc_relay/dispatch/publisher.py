@@ -30,12 +30,10 @@ class Publisher:
         if topic in self._detour_topics or record.size_bytes >= culprits.least_bytes:
             self._detour(record, ticket)
             return
-        if ticket.policy.strict:
-            if self._admit(record, ticket):
-                self._traffic.hand_out(record, ticket)
-            return
         if record.key is None and culprits.wants_keys:
             self._detour(record, ticket)
+            return
+        if ticket.policy.strict and not self._admit(record, ticket):
             return
         out = self._out
         count = out.get(topic, 0)

@@ -85,25 +85,14 @@ class Returns:
                 self._culprits.acquit(slip)
                 self._detours.note(slip.topic)
         size_bytes = self._intake.settle_all(delivered)
-        if self._traffic.scopes:
-            self._let_follow(delivered)
+        self._keys.let_follow(delivered)
         return size_bytes
-
-    def _let_follow(self, delivered: list[Ticket]) -> None:
-        """Those that waited for one of these; `position` is spelt out: it is asked for each strict record."""
-        pop, advance = self._traffic.scopes.pop, self._keys.advance
-        for ticket in delivered:
-            scope = pop((ticket.transaction.commit_lsn, ticket.ordinal), None)
-            if scope is not None:
-                advance(scope)
 
     def _on_delivered(self, slip: Slip) -> None:
         self._culprits.acquit(slip)
         self._detours.note(slip.topic)
-        scope = self._traffic.scopes.pop(slip.position, None)
         if isinstance(slip, Claim):
             self._claims.conclude(slip, Outcome.COPIED if slip.purpose is Purpose.COPY else Outcome.PUBLISHED)
             return
         self._intake.settle(slip)
-        if scope is not None:
-            self._keys.advance(scope)
+        self._keys.let_follow([slip])

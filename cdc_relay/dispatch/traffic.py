@@ -5,14 +5,15 @@ Hands records out and forgets them; what a verdict means for them is decided els
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 
 from cdc_relay.dispatch.culprits import Culprits
 from cdc_relay.model import Record, Ticket
-from cdc_relay.parking.entry import KeyScope
 from cdc_relay.sinks.sink import Emptied, Sink, Slip, TopicLimits
 
-__all__ = ["Traffic"]
+__all__ = ["Parcel", "Traffic"]
+
+Parcel = tuple[Record, Slip]
 
 _PAUSE_SECONDS = 5.0  # without any acknowledgement: the cluster was away
 
@@ -24,7 +25,6 @@ class Traffic:
         self.flowing_since = 0.0  # since when it does so without a long pause
         self.out: dict[str, int] = {}  # by topic: records that the sink has
         self.moved_at: dict[str, float] = {}  # by topic: when something of it was last acknowledged, or began to be out
-        self.scopes: dict[tuple[int, int], KeyScope] = {}  # strict records that are out, by their position
         self.new_topics: list[str] = []  # whose limits are to be asked for
         self.publish = sink.publish
         self.publish_alone = sink.publish_alone
@@ -50,20 +50,29 @@ class Traffic:
         if not count:
             self.begin(topic)
         out[topic] = count + 1
-        if type(slip) is Ticket:
-            if slip.policy.strict:  # its properties, spelt out: two calls less
-                self.scopes[slip.transaction.commit_lsn, slip.ordinal] = topic, record.key
-        elif slip.keeps_order:
-            self.scopes[slip.position] = topic, record.key
         if alone or self._culprits.sets_apart(record, slip):
             self.publish_alone(record, slip)
         else:
             self.publish(record, slip)
 
-    def forget(self, slip: Slip) -> None:
-        """It is not out any more, and nobody asks why."""
-        self._culprits.forget(slip)
-        self.scopes.pop(slip.position, None)
+    def hand_out_usual(self, parcels: list[Parcel], detours: Container[str]) -> list[Parcel]:
+        """Once per record that waited for its key: those with nothing to decide, without a call. The rest is left."""
+        left: list[Parcel] = []
+        out, publish, culprits = self.out, self.publish, self._culprits
+        least_bytes, wants_keys = culprits.least_bytes, culprits.wants_keys
+        for parcel in parcels:
+            record, slip = parcel
+            topic = record.topic
+            is_usual = type(slip) is Ticket and topic not in detours and record.size_bytes < least_bytes
+            if not is_usual or (wants_keys and record.key is None):
+                left.append(parcel)
+                continue
+            count = out.get(topic, 0)
+            if not count:
+                self.begin(topic)
+            out[topic] = count + 1
+            publish(record, slip)
+        return left
 
     def count_back(self, topics: Mapping[str, int]) -> None:
         """So many of them came back, by topic."""

@@ -61,7 +61,6 @@ class Verdicts:
 
     def _judge(self, reject: Reject, largest: dict[str, int]) -> None:
         slip, record, failure, was_alone = reject
-        self._traffic.scopes.pop(slip.position, None)
         if isinstance(slip, Claim) and slip.purpose is Purpose.COPY:
             self._judge_copy(slip, reject)
             return
@@ -100,10 +99,5 @@ class Verdicts:
             self.fail_claim(slip, failure)
             return
         status = self._entrance.take_failed(record, slip, failure)
-        if not slip.keeps_order:
-            return
-        scope = record.topic, record.key
-        if status is Status.RETRYING or slip.policy.hold_dead:
-            self._keys.shut(scope)
-        else:
-            self._keys.advance(scope)
+        if slip.keeps_order:
+            self._keys.on_failed(record, slip, must_wait=status is Status.RETRYING or slip.policy.hold_dead)

@@ -154,7 +154,7 @@ FLOW_FAULTS = (
         promise=8,
         title="the later records of a strict key do not wait for a failed one",
         file=STRICT_KEYS,
-        old="        if scope not in self._gates:\n",
+        old="        if not self._gates or scope not in self._gates:\n",
         new="        if scope:\n",
         tests=(
             f"{UNIT_PUBLISHER}test_records_behind_follow_in_order_when_the_failed_one_is_published",

@@ -215,4 +215,4 @@ def test_a_strict_record_that_is_taken_back_leaves_nothing_behind() -> None:
     rig.turn()
     rig.reject(rig.out()[0], MISSING)
     rig.turn(2)
-    assert (rig.out(), rig.dispatch.traffic.scopes) == ([], {})
+    assert (rig.out(), rig.dispatch.lanes.out) == ([], {})
