@@ -54,9 +54,10 @@ def _table(book: Book, part: str, workload: str, columns: Sequence[Column]) -> I
 
 
 def _round(entry: Measurement, column: Column) -> str:
-    """With the records that came twice, which a peer's time contains."""
+    """With the records that came twice, which a peer's time contains; and whether the medians leave it out."""
     again = entry.values.get("duplicates", 0)
-    return column.cell(entry.values[column.value]) + (f" ({again:,.0f} twice)" if again else "")
+    marks = (f" ({again:,.0f} twice)" if again else "") + ("" if entry.counts else " (writers behind)")
+    return column.cell(entry.values[column.value]) + marks
 
 
 def _goals(book: Book) -> Iterator[str]:
