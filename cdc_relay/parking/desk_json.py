@@ -6,6 +6,8 @@ import json
 import re
 from collections.abc import Iterator
 
+from cdc_relay.routing.json_depth import is_too_deep
+
 __all__ = ["explain_json", "flatten", "is_json", "pretty"]
 
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+')
@@ -17,12 +19,12 @@ def is_json(text: str) -> bool:
 
 def explain_json(text: str) -> str | None:
     """Why this is no JSON, without quoting any of it; None where it is."""
+    if is_too_deep(text):
+        return "it is nested too deeply"
     try:
         json.loads(text, parse_int=str, parse_float=str, parse_constant=_refuse)
     except json.JSONDecodeError as exc:
         return f"line {exc.lineno}, column {exc.colno}: {exc.msg}"
-    except RecursionError:
-        return "it is nested too deeply"
     except ValueError as exc:
         return str(exc)
     return None

@@ -14,6 +14,8 @@ from json import JSONDecoder
 from json.encoder import encode_basestring
 from typing import cast
 
+from cdc_relay.routing.json_depth import is_too_deep
+
 __all__ = [
     "LONGEST_BYTES",
     "BadJsonError",
@@ -36,7 +38,7 @@ class BadJsonError(ValueError):
 
 
 class HugeJsonError(Exception):
-    """Longer than LONGEST_BYTES, or nested deeper than the scanner goes: nobody knows whether it is JSON."""
+    """Longer than LONGEST_BYTES, or nested deeper than DEEPEST_LEVELS: nobody knows whether it is JSON."""
 
 
 def _refuse_constant(name: str) -> object:
@@ -172,7 +174,7 @@ def _value(text: str, at: int) -> tuple[object, int]:
         return _scan(text, at)
     except (ValueError, StopIteration) as exc:
         raise BadJsonError("no JSON value") from exc
-    except RecursionError as exc:
+    except RecursionError as exc:  # by a caller that is deep down itself
         raise HugeJsonError from exc
 
 
@@ -191,9 +193,12 @@ def _decode(text: bytes | str) -> str:
     if len(text) > LONGEST_BYTES:
         raise HugeJsonError
     try:
-        return text if isinstance(text, str) else text.decode()
+        decoded = text if isinstance(text, str) else text.decode()
     except UnicodeDecodeError as exc:
         raise BadJsonError("not UTF-8") from exc
+    if is_too_deep(decoded):
+        raise HugeJsonError
+    return decoded
 
 
 def _encode(text: str) -> bytes:

@@ -1,6 +1,7 @@
 """The goals for speed, and how far a run reached them. Pure: reads a book, measures nothing.
 
-A goal is judged by rounds over whole backlogs alone, and by several of them: a quick look has not measured it.
+A goal is judged by rounds over whole backlogs, or at the whole rate, and by several of them: a quick look has not
+measured it.
 """
 
 from __future__ import annotations
@@ -77,7 +78,8 @@ def _median(book: Book, part: str, workload: str, peer: str, value: str) -> floa
 def _full_rounds(book: Book, part: str, workload: str, peer: str) -> list[Measurement]:
     """None at all where there are too few."""
     rows = _FULL_ROWS.get((part, workload), 0)
-    full = [entry for entry in book.of(part, workload, peer) if entry.values.get("rows", 0) >= rows]
+    rounds = [entry for entry in book.of(part, workload, peer) if entry.counts]
+    full = [entry for entry in rounds if entry.values.get("rows", 0) >= rows]
     return full if len(full) >= LEAST_ROUNDS else []
 
 

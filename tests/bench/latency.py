@@ -13,6 +13,7 @@ from pathlib import Path
 from tests.bench.arrival import STALL_SECONDS
 from tests.bench.hot import HotStage
 from tests.bench.inspection import inspect
+from tests.bench.measurement import fell_behind
 from tests.bench.peers.peer import Peer
 from tests.bench.processes import cpu_seconds
 from tests.bench.stage import Pace
@@ -37,12 +38,17 @@ class Latency:
     written_per_s: float
     duplicates: int
 
+    @property
+    def is_behind(self) -> bool:
+        return fell_behind(self.values())
+
     def values(self) -> dict[str, float]:
         return {name: value for name, value in vars(self).items() if name != "peer"}
 
     def __str__(self) -> str:
         delays = f"p50 {self.p50_ms:.1f}, p99 {self.p99_ms:.1f}, max {self.max_ms:.0f} ms"
-        return f"{self.peer:18}{self.rate_per_s:>8,.0f}/s  {delays}, {self.cpu_percent:.0f} % CPU"
+        behind = f"; does not count, the writers made {self.written_per_s:,.0f}/s" if self.is_behind else ""
+        return f"{self.peer:18}{self.rate_per_s:>8,.0f}/s  {delays}, {self.cpu_percent:.0f} % CPU{behind}"
 
 
 def pace_of(rate: float) -> Pace:

@@ -6,12 +6,12 @@ Medians of the rounds: events/s on the left, peak memory on the right. Both begi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from math import floor, log10
 from pathlib import Path
 
 import click
 
+from tests.bench.columns import COSTS, RATE, Column, head, row
 from tests.bench.growth import PART
 from tests.bench.growth_axes import AXES, Axis
 from tests.bench.measurement import Book, load
@@ -27,38 +27,24 @@ STEPS = 4
 Values = Sequence[float]
 
 
-@dataclass(frozen=True)
-class Column:
-    value: str
-    title: str
-    spec: str
-
-
 COLUMNS = (
-    Column("events_per_s", "events/s", ",.0f"),
-    Column("payload_mb_per_s", "MB/s of payload", ".0f"),
-    Column("connector_us", "relay µs", ".1f"),
-    Column("postgres_us", "Postgres µs", ".1f"),
-    Column("broker_us", "broker µs", ".1f"),
-    Column("rss_peak_mb", "peak RSS MB", ".0f"),
-    Column("first_record_s", "start to first record s", ".2f"),
-    Column("idle_cpu_percent", "idle: relay CPU %", ".2f"),
-    Column("idle_postgres_cpu_percent", "idle: Postgres CPU %", ".2f"),
+    RATE,
+    Column("MB/s of payload", "payload_mb_per_s", ".0f"),
+    *COSTS,
+    Column("start to first record s", "first_record_s", ".2f"),
+    Column("idle: relay CPU %", "idle_cpu_percent", ".2f"),
+    Column("idle: Postgres CPU %", "idle_postgres_cpu_percent", ".2f"),
 )
 
 
 def tabulate(book: Book, axis: Axis) -> Iterator[str]:
     """Columns that nothing was found for are left out."""
-    points, rows = _measured(book, axis), []
+    points = _measured(book, axis)
     columns = [column for column in COLUMNS if any(_median(book, axis, label, column.value) for label, _ in points)]
+    yield from head([axis.unit, *(column.title for column in columns), f"rounds, {RATE.title}"])
     for label, _ in points:
-        medians = [(_median(book, axis, label, column.value), column.spec) for column in columns]
-        rounds = [f"{rate:,.0f}" for rate in _rates(book, axis, label)]
-        rows.append(
-            [label, *("" if figure is None else format(figure, spec) for figure, spec in medians), " / ".join(rounds)]
-        )
-    titles = [axis.unit, *(column.title for column in columns), "rounds, events/s"]
-    return (f"| {' | '.join(cells)} |" for cells in [titles, ["---"] * len(titles), *rows])
+        medians = [column.cell(_median(book, axis, label, column.value)) for column in columns]
+        yield row([label, *medians, " / ".join(map(RATE.cell, _rates(book, axis, label)))])
 
 
 def draw(book: Book, axis: Axis) -> str:

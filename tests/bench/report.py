@@ -3,40 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
+from tests.bench.columns import COSTS, RATE, Column, head, row
 from tests.bench.goals import GOALS, Goal
 from tests.bench.measurement import Book, Measurement, load
 from tests.bench.peers.names import TUNED_DEBEZIUM
 
 __all__ = ["render"]
 
-
-@dataclass(frozen=True)
-class Column:
-    title: str
-    value: str
-    spec: str
-
-    def cell(self, figure: float | None) -> str:
-        return "" if figure is None else format(figure, self.spec)
-
-
-_CPU = (
-    Column("connector µs", "connector_us", ".1f"),
-    Column("Postgres µs", "postgres_us", ".1f"),
-    Column("broker µs", "broker_us", ".1f"),
-    Column("sum µs", "all_us", ".1f"),
-    Column("peak RSS MB", "rss_peak_mb", ".0f"),
-)
-_RATE = Column("events/s", "events_per_s", ",.0f")
 # What a part's table shows; the first column is the one of the ratios and of the single rounds.
 _COLUMNS: dict[str, tuple[Column, ...]] = {
-    "hot": (_RATE, *_CPU),
-    "cold": (_RATE, Column("first record s", "first_record_s", ".2f"), *_CPU),
+    "hot": (RATE, *COSTS),
+    "cold": (RATE, Column("first record s", "first_record_s", ".2f"), *COSTS),
     "latency": (
         Column("p50 ms", "p50_ms", ".1f"),
         Column("p99 ms", "p99_ms", ".1f"),
@@ -45,9 +26,9 @@ _COLUMNS: dict[str, tuple[Column, ...]] = {
         Column("written/s", "written_per_s", ",.0f"),
     ),
     "idle": (Column("CPU %", "cpu_percent", ".2f"),),
-    "tenants": (_RATE, *_CPU),
-    "strict": (_RATE, *_CPU),
-    "bad-rows": (_RATE,),
+    "tenants": (RATE, *COSTS),
+    "strict": (RATE, *COSTS),
+    "bad-rows": (RATE,),
 }
 
 
@@ -62,40 +43,33 @@ def render(book: Book) -> str:
 def _table(book: Book, part: str, workload: str, columns: Sequence[Column]) -> Iterator[str]:
     peers = dict.fromkeys(entry.peer for entry in book.entries if (entry.part, entry.workload) == (part, workload))
     base_peer = TUNED_DEBEZIUM if TUNED_DEBEZIUM in peers else next(iter(peers))
-    yield from _head(["", *(column.title for column in columns), f"of {base_peer}", f"rounds, {columns[0].title}"])
+    yield from head(["", *(column.title for column in columns), f"of {base_peer}", f"rounds, {columns[0].title}"])
     for peer in peers:
         medians = [book.median(part, workload, peer, column.value) for column in columns]
         base = book.median(part, workload, base_peer, columns[0].value)
         ratio = f"{medians[0] / base:.2f}" if base and medians[0] is not None else ""
         rounds = [_round(entry, columns[0]) for entry in book.of(part, workload, peer)]
         cells = [column.cell(median) for column, median in zip(columns, medians, strict=True)]
-        yield _row([peer, *cells, ratio, " / ".join(rounds)])
+        yield row([peer, *cells, ratio, " / ".join(rounds)])
 
 
 def _round(entry: Measurement, column: Column) -> str:
-    """With the records that came twice, which a peer's time contains."""
+    """With the records that came twice, which a peer's time contains; and whether the medians leave it out."""
     again = entry.values.get("duplicates", 0)
-    return column.cell(entry.values[column.value]) + (f" ({again:,.0f} twice)" if again else "")
+    marks = (f" ({again:,.0f} twice)" if again else "") + ("" if entry.counts else " (writers behind)")
+    return column.cell(entry.values[column.value]) + marks
 
 
 def _goals(book: Book) -> Iterator[str]:
-    yield from _head(["what", "floor", "goal", "reached", ""])
+    yield from head(["what", "floor", "goal", "reached", ""])
     for goal in GOALS:
         reached = goal.reached(book)
         figure, verdict = ("", "not measured") if reached is None else (_figure(goal, reached.figure), str(reached))
-        yield _row([goal.what, _figure(goal, goal.floor), _figure(goal, goal.goal), figure, verdict])
+        yield row([goal.what, _figure(goal, goal.floor), _figure(goal, goal.goal), figure, verdict])
 
 
 def _figure(goal: Goal, figure: float | None) -> str:
     return "" if figure is None else f"{figure:.{0 if goal.unit == 'MB' else 2}f} {goal.unit}"
-
-
-def _head(titles: Sequence[str]) -> list[str]:
-    return [_row(titles), _row(["---"] * len(titles))]
-
-
-def _row(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cells)} |"
 
 
 @click.command()

@@ -207,7 +207,8 @@ def broker() -> Iterator[KafkaBroker]:
 def stuck(broker: KafkaBroker, make_pipeline: MakePipeline) -> Iterator[tuple[Pipeline, RelayProcess, int]]:
     """A relay with three records that a frozen broker does not acknowledge, and where in the WAL they begin."""
     pipeline = make_pipeline(kafka=broker)
-    relay = pipeline.start_relay(delivery={"drain": "2s"})
+    # On a busy machine the line may be silent for seconds: a relay that connects anew just then has nothing in flight.
+    relay = pipeline.start_relay(delivery={"drain": "2s"}, source={"wal_sender_timeout": "1h"})
     pipeline.insert()
     wait_until(lambda: published(relay) == 1, timeout=60, what="the first record is acknowledged")
     lsn = wal_lsn(pipeline)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.bench.goals import GOALS, Goal
-from tests.bench.latency import pace_of
+from tests.bench.latency import Latency, pace_of
 from tests.bench.measure import median_rates
 from tests.bench.measurement import Book, Measurement, load
 from tests.bench.report import render
@@ -153,3 +153,37 @@ def test_a_pace_makes_its_rate_and_keeps_a_key_with_one_writer() -> None:
         pace = pace_of(rate)
         assert pace.row_count(10) == 10 * rate
         assert find_workload("default").key_count % pace.writers == 0
+
+
+def latencies(peer: str, p99_ms: float, *written: float) -> list[Measurement]:
+    values = [{"p50_ms": 1.0, "p99_ms": p99_ms, "rate_per_s": 5000, "written_per_s": each} for each in written]
+    return [Measurement("latency", "5000", peer, number, each) for number, each in enumerate(values)]
+
+
+AT_5000 = find_goal("commit to consumer at 5,000/s")
+
+
+def test_a_round_whose_writers_fell_behind_is_marked_and_left_out() -> None:
+    slow = latencies("relay", 1.0, 4800)  # quicker than it is, with less to do
+    found = book(slow, latencies("relay", 8.0, 5000, 4990, 4950), latencies("debezium-tuned", 16.0, *[5000] * 3))
+    reached = AT_5000.reached(found)
+    assert reached is not None
+    assert reached.figure == 0.5
+    shown = render(found)
+    assert "| relay | 1.0 | 8.0 |" in shown
+    assert "| 1.0 (writers behind) / 1.0 / 1.0 / 1.0 |" in shown
+
+
+def test_a_goal_whose_rounds_all_fell_behind_is_not_measured() -> None:
+    found = book(latencies("relay", 8.0, *[4800] * 3), latencies("debezium-tuned", 16.0, *[5000] * 3))
+    assert AT_5000.reached(found) is None
+    assert "| relay |  |  |" in render(found)
+
+
+def test_what_wants_no_rate_cannot_fall_behind() -> None:
+    assert all(entry.counts for entry in hot("relay", 1.0))
+
+
+def test_a_round_says_that_its_writers_fell_behind() -> None:
+    for written, words in ((4990.0, "0 % CPU"), (4000.0, "0 % CPU; does not count, the writers made 4,000/s")):
+        assert str(Latency("relay", 5000, 1, 1, 1, 1, 0, written, 0)).endswith(words)
