@@ -27,7 +27,8 @@ class Standstill:
 
     def notice(self, now: float) -> None:
         """A process that stood still may have been replaced: publish nothing more on this line."""
-        away, worked = now - self._since, self._worked() - self._worked_since
-        self.forgive(now)
+        worked_until = self._worked()  # once: a system call, in every turn
+        away, worked = now - self._since, worked_until - self._worked_since
+        self._since, self._worked_since = now, worked_until
         if away - worked > self._limit_seconds or away > 2 * self._limit_seconds:
             raise SourceError(f"this process stood still for {away:.1f} s: the replication line cannot be trusted")
