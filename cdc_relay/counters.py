@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeVar
 
 from cdc_relay.model import Origin
 
-__all__ = ["BOUNDS_US", "Counters", "Latency", "Stage", "StageTime", "Survey", "TopicCounter", "snapshot"]
+__all__ = ["BOUNDS_US", "Counters", "Latency", "Span", "Stage", "StageTime", "Survey", "TopicCounter", "snapshot"]
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -28,13 +28,20 @@ BOUNDS_US = (
 )
 
 
-class Survey(NamedTuple):
-    """What tickets have in common: how many there are of each outbox and topic, and when they were committed."""
+class Span(NamedTuple):
+    """When so many tickets were committed."""
 
-    series: Mapping[tuple[Origin, str], int]
+    ticket_count: int
     earliest_us: int  # 0: a message outside transactions is among them
     latest_us: int
     total_us: int
+
+
+class Survey(NamedTuple):
+    """What tickets have in common: how many there are of each outbox and topic, and when those of an outbox came."""
+
+    series: Mapping[tuple[Origin, str], int]
+    spans: Mapping[Origin, Span]
 
 
 class Stage(StrEnum):
@@ -83,13 +90,13 @@ class Latency:
             buckets[bisect_left(BOUNDS_US, now_us - time_us)] += 1
         self.sum_us += max(0, now_us * len(commit_times_us) - sum(commit_times_us))
 
-    def add_all(self, count: int, now_us: int, *, earliest_us: int, latest_us: int, total_us: int) -> bool:
+    def add_all(self, span: Span, now_us: int) -> bool:
         """So many at once. False, and nothing is added, where they are not of one bucket; behind, they always are."""
-        bucket = bisect_left(BOUNDS_US, now_us - latest_us)
-        if bucket != bisect_left(BOUNDS_US, now_us - earliest_us):
+        bucket = bisect_left(BOUNDS_US, now_us - span.latest_us)
+        if bucket != bisect_left(BOUNDS_US, now_us - span.earliest_us):
             return False
-        self.buckets[bucket] += count
-        self.sum_us += max(0, now_us * count - total_us)
+        self.buckets[bucket] += span.ticket_count
+        self.sum_us += max(0, now_us * span.ticket_count - span.total_us)
         return True
 
 

@@ -105,7 +105,7 @@ class Gate:
 
 
 class Gates(dict[Scope, Gate]):
-    """The shut keys. A dict, because each strict record asks twice whether its key is one of them."""
+    """The shut keys. A dict, because each strict record asks whether its key is one of them."""
 
     __slots__ = ()
 

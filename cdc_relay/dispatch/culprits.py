@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import structlog
 
+from cdc_relay.delivery.gates import Position
 from cdc_relay.model import Failure, Record, Ticket
 from cdc_relay.sinks.sink import Reject, Slip, TopicLimits
 
@@ -23,8 +24,6 @@ _NO_KEY = "INVALID_RECORD"  # of a compacted topic, above all
 _NONE_YET = ""  # the verdict on a record that goes alone because of others like it
 
 _HEAD_BYTES = 100  # of a batch with one record: 61 of the batch, some of the record, and names of headers
-
-Position = tuple[int, int]
 
 
 class Features(NamedTuple):

@@ -82,7 +82,9 @@ class Dispatch:
         self._detours = Detours(
             self.entrance, self.traffic, claims=self.claims, culprits=self._culprits, lanes=self.lanes
         )
-        self._keys = StrictKeys(self.lanes, self.entrance, self.traffic, claims=self.claims, detours=self._detours)
+        self._keys = StrictKeys(
+            self.lanes, self.entrance, traffic=self.traffic, claims=self.claims, detours=self._detours
+        )
 
     def _build_ways(self, route_again: RouteAgain, returns: type[Returns]) -> None:
         """Out to the sink and back."""

@@ -14,9 +14,12 @@ __all__ = ["find_followers", "find_followers_in_python"]
 
 
 def find_followers_in_python(
-    tickets: list[Ticket], out: dict[Position, Scope], lanes: dict[Scope, deque[Parcel]]
+    tickets: list[Ticket], *, out: dict[Position, Scope], lanes: dict[Scope, deque[Parcel]]
 ) -> tuple[list[Parcel], list[Scope]]:
-    """The next of each key whose record was out, if a ticket out from now on, and the keys that have none."""
+    """Of each key whose record was out the next one, which is out from now on; and the keys that have none.
+
+    What came from the lot is found again by its claim, so only tickets are written down.
+    """
     followers: list[Parcel] = []
     freed: list[Scope] = []
     for ticket in tickets:

@@ -79,7 +79,7 @@ class Returns:
         self._traffic.note_delivery()
 
     def _settle_tickets(self, delivered: list[Ticket]) -> int:
-        """A batch at once: only those under suspicion, and strict ones, are looked at one by one."""
+        """A batch at once: only those under suspicion are looked at one by one."""
         if self._culprits:
             for slip in self._culprits.find_suspected(delivered):
                 self._culprits.acquit(slip)

@@ -21,7 +21,7 @@ _LANE_LIMIT = 1_000  # records of one strict key that wait in memory; the rest w
 
 class StrictKeys:
     def __init__(
-        self, lanes: Lanes[Parcel], entrance: Entrance, traffic: Traffic, *, claims: Claims, detours: Detours
+        self, lanes: Lanes[Parcel], entrance: Entrance, *, traffic: Traffic, claims: Claims, detours: Detours
     ) -> None:
         self.on_lane_free: Callable[[KeyScope], None] = lambda scope: None
         self._lanes = lanes
@@ -55,7 +55,7 @@ class StrictKeys:
         """They are settled: those that waited for one of them go out."""
         lanes = self._lanes
         if lanes.out:
-            followers, freed = find_followers(tickets, lanes.out, lanes.by_scope)
+            followers, freed = find_followers(tickets, out=lanes.out, lanes=lanes.by_scope)
             lanes.waiting_count -= len(followers)
             for record, slip in self._traffic.hand_out_usual(followers, self._detour_topics):
                 self._send(record, slip)

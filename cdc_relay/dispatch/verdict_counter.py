@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from operator import attrgetter
 from typing import cast
 
 from cdc_relay.counters import Counters, Survey
@@ -15,8 +14,6 @@ from cdc_relay.parking.entry import Claim
 from cdc_relay.sinks.sink import Reports, Slip
 
 __all__ = ["VerdictCounter"]
-
-_commit_time_of = attrgetter("transaction.commit_time_us")
 
 
 class VerdictCounter:
@@ -47,17 +44,12 @@ class VerdictCounter:
 
     def _observe(self, tickets: list[Ticket], found: Survey) -> None:
         """A message outside transactions has no commit time: how late it is nobody knows."""
-        origins, now_us = {origin for origin, _ in found.series}, int(self._wall() * 1e6)
-        if len(origins) == 1 and found.earliest_us:
-            [origin] = origins
-            _, earliest_us, latest_us, total_us = found
-            latency = self._counters.latency_of(origin.label)
-            ends = {"earliest_us": earliest_us, "latest_us": latest_us, "total_us": total_us}
-            if latency.add_all(len(tickets), now_us, **ends):
-                return
-        for origin in origins:
-            mine = tickets if len(origins) == 1 else [each for each in tickets if each.origin is origin]
-            if times := [each for each in map(_commit_time_of, mine) if each]:
+        now_us = int(self._wall() * 1e6)
+        for origin, span in found.spans.items():
+            if span.earliest_us and self._counters.latency_of(origin.label).add_all(span, now_us):
+                continue
+            mine = (each.transaction.commit_time_us for each in tickets if each.origin is origin)
+            if times := [each for each in mine if each]:
                 self._counters.latency_of(origin.label).add(times, now_us)
 
 

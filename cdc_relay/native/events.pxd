@@ -28,4 +28,5 @@ cdef class EventBuild:
     cdef char _sequence[25]
 
     cdef object build(self, tuple row, object topic, object transaction, object ordinal, object timestamp_ms)
+    cdef object _iso_of(self, int64_t time_us)
     cdef bint _note(self, object transaction) except -1

@@ -7,7 +7,7 @@ from cdc_relay.model import Ticket
 cdef object _ticket = Ticket
 
 
-def find_followers(list tickets, dict out, dict lanes):
+def find_followers(list tickets, *, dict out, dict lanes):
     cdef list followers = [], freed = []
     for ticket in tickets:
         scope = out.pop(_position(ticket), None)
@@ -27,7 +27,7 @@ def find_followers(list tickets, dict out, dict lanes):
 
 
 cdef inline tuple _position(object ticket):
-    """Ticket.position; the transaction of a replayed row is one of Python's."""
+    """Ticket.position; a transaction may be one of Python's, where the window is."""
     transaction = (<tuple>ticket)[0]
     if type(transaction) is Transaction:
         return (<Transaction>transaction).commit_lsn, (<tuple>ticket)[1]

@@ -4,7 +4,7 @@ cimport cython
 
 from cdc_relay.native.ledger cimport Ledger, Transaction, Window
 
-from cdc_relay.counters import Survey
+from cdc_relay.counters import Span, Survey
 from cdc_relay.model import Ticket
 
 cdef object _ticket = Ticket
@@ -60,28 +60,41 @@ def settle_all(list tickets, Ledger ledger not None, Window window not None):
     return total
 
 
+cdef class _Times:
+    """Of one outbox, as counters.Span."""
+
+    cdef long long count, earliest, latest, total
+
+    cdef void note(self, long long time) noexcept:
+        if not self.count or time < self.earliest:
+            self.earliest = time
+        if not self.count or time > self.latest:
+            self.latest = time
+        self.count += 1
+        self.total += time
+
+
 def survey(list tickets):
     """Tickets of one outbox and topic mostly come one after the other: they are counted by runs."""
-    cdef dict series = {}
+    cdef dict series = {}, spans = {}
     cdef object origin = None, topic = None
-    cdef long long run = 0, time, earliest = 0, latest = 0, total = 0
-    cdef bint is_first = True
+    cdef long long run = 0
+    cdef _Times times = None
     for ticket in tickets:
         if (<tuple>ticket)[ORIGIN] is not origin or (<tuple>ticket)[TOPIC] is not topic:
             if run:
                 series[origin, topic] = series.get((origin, topic), 0) + run
             origin, topic, run = (<tuple>ticket)[ORIGIN], (<tuple>ticket)[TOPIC], 0
+            times = <_Times>spans.get(origin)
+            if times is None:
+                times = spans[origin] = _Times()
         run += 1
-        time = _commit_time((<tuple>ticket)[0])
-        if is_first or time < earliest:
-            earliest = time
-        if is_first or time > latest:
-            latest = time
-        is_first = False
-        total += time
+        times.note(_commit_time((<tuple>ticket)[0]))
     if run:
         series[origin, topic] = series.get((origin, topic), 0) + run
-    return Survey(series, earliest, latest, total)
+    for origin, times in spans.items():
+        spans[origin] = Span(times.count, times.earliest, times.latest, times.total)
+    return Survey(series, spans)
 
 
 cdef inline long long _commit_time(object transaction) except? -1:

@@ -9,6 +9,7 @@ from typing import cast
 
 from cdc_relay.parking.desk_bytes import bytes_of, decode, encode
 from cdc_relay.parking.desk_row import Listed, Named, ParkedRow
+from cdc_relay.routing.json_depth import is_too_deep
 
 __all__ = ["check_named", "from_line", "row_json", "to_line"]
 
@@ -36,10 +37,10 @@ def to_line(row: ParkedRow) -> str:
 
 def from_line(line: str) -> dict[str, object]:
     """The values of a row. ValueError says what is wrong with it, and quotes nothing."""
+    if is_too_deep(line):
+        raise ValueError("it is nested too deeply")
     try:
         read = json.loads(line)
-    except RecursionError:
-        raise ValueError("it is nested too deeply") from None
     except json.JSONDecodeError as exc:
         raise ValueError(f"this is no JSON: column {exc.colno}: {exc.msg}") from None
     if not isinstance(read, dict):

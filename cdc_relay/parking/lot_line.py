@@ -67,11 +67,12 @@ class LotLine:
     def query(self, name: str, *params: Param) -> RawRows:
         return self.run(find(name), params)
 
-    def run(self, sql: str, params: Sequence[Param] = ()) -> RawRows:
+    def run(self, sql: str, params: Sequence[Param] = (), *, is_prepared: bool = False) -> RawRows:
         """A statement by itself is a transaction, unless it stands in `transaction`."""
         with self._translated() as line:
             sent = sum(len(param) for param in params if param is not None)
-            rows = line.query_raw(sql, params, timeout_seconds=_ANSWER_SECONDS + sent / _BYTES_PER_SECOND)
+            timeout_seconds = _ANSWER_SECONDS + sent / _BYTES_PER_SECOND
+            rows = line.query_raw(sql, params, timeout_seconds=timeout_seconds, is_prepared=is_prepared)
             self._listen(line)
             received = sum(len(value) for row in rows for value in row if value is not None)
             self._is_swollen |= max(sent, received) > _LARGE_BYTES

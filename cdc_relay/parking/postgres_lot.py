@@ -16,7 +16,7 @@ from cdc_relay.model import Identity, Policy
 from cdc_relay.parking.claims import ClaimReader
 from cdc_relay.parking.entry import Claim, Entry, Inventory, Mark, Survey
 from cdc_relay.parking.lot_line import LotLine
-from cdc_relay.parking.queries import with_rows
+from cdc_relay.parking.queries import padded, with_rows
 from cdc_relay.parking.rows import ENTRY_FIELDS, MARK_FIELDS, Row, chunks, entry_row, mark_row
 from cdc_relay.parking.run import Run
 from cdc_relay.parking.surveyor import read_identities, read_survey
@@ -237,8 +237,9 @@ class PostgresLot:
             return [answer for part in parts for answer in self._run_chunk(name, fields, part)]
 
     def _run_chunk(self, name: str, fields: tuple[str, ...], rows: Sequence[Row]) -> RawRows:
-        params = [param for row in rows for param in row]
-        return self._line.run(with_rows(name, len(rows), fields), [self._slot, *params])
+        size = padded(len(rows))
+        params = [param for row in rows for param in row] + [None] * ((size - len(rows)) * len(fields))
+        return self._line.run(with_rows(name, size, fields), [self._slot, *params], is_prepared=True)
 
     def _note_news(self) -> None:
         if any(payload in ("", self._slot) for payload in self._line.heard):

@@ -25,13 +25,14 @@ SELECT right_name || ' ON ' || table_name
  WHERE NOT has_table_privilege(table_name, right_name)
 
 -- :park
--- $1 slot; {rows} are as many park_row as there are records. What is there already stays as it is, edited or not.
+-- $1 slot; {rows} are park_row. What is there already stays as it is, edited or not.
 INSERT INTO cdc_relay.parked_records (
     slot, status, reason, outbox, commit_lsn, ordinal, commit_time, xid, route, topic, key, value, headers, partition,
     record_time, columns, strict, hold_dead, size_bytes, event_id, event_type, correlation_id, tenant, max_attempts,
     first_failed_at, last_error_at, last_error, error_code, error_class, remedy, next_retry_at, scheduled_at,
     run, run_row)
-VALUES {rows}
+SELECT * FROM (VALUES {rows}) AS new (slot, status)
+ WHERE status IS NOT NULL
 ON CONFLICT DO NOTHING
 RETURNING size_bytes::text
 
@@ -155,7 +156,7 @@ WITH live AS (
 ), {take}
 
 -- :mark
--- $1 slot; {rows} are as many mark_row as there are marks. Only what is still claimed with these attempts. A new
+-- $1 slot; {rows} are mark_row. Only what is still claimed with these attempts. A new
 -- death is copied anew: the record may have been edited since the last one. The first try of a record that was parked
 -- for another reason than a failure is no retry.
 UPDATE cdc_relay.parked_records p

@@ -25,7 +25,7 @@ MARK_FIELDS = (
     *("id", "attempts", "outcome", "retry_seconds", "last_error", "error_code", "error_class", "remedy"),
     *("has_record", "topic", "key", "value", "headers"),
 )
-_CHUNK_ROWS = 200  # 6,200 parameters of the 65,535 that a statement may have; more rows are not faster
+_CHUNK_ROWS = 128  # 3,968 parameters of the 65,535 that a statement may have; more rows are not faster
 _CHUNK_BYTES = 4 << 20
 
 

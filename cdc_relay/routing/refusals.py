@@ -9,6 +9,7 @@ from collections.abc import Iterable
 
 from cdc_relay.model import ErrorClass, Failure
 from cdc_relay.routing.fields import Field
+from cdc_relay.routing.json_depth import DEEPEST_LEVELS
 from cdc_relay.routing.json_text import LONGEST_BYTES
 from cdc_relay.routing.topics import LONGEST_TOPIC
 
@@ -168,8 +169,8 @@ def spoiled_json(column: str) -> Failure:
 def huge_json() -> Failure:
     return _permanent(
         "huge_json",
-        f"the row has JSON of more than {LONGEST_BYTES >> 20} MiB, or nested too deeply, which its route or envelope"
-        " would have to read",
+        f"the row has JSON of more than {LONGEST_BYTES >> 20} MiB, or nested deeper than {DEEPEST_LEVELS} levels, which"
+        " its route or envelope would have to read",
         "leave payload.… out of `when` and of templates, and use envelope raw or debezium without expand_json, or a"
         " smaller payload; then retry",
     )

@@ -7,7 +7,7 @@ from typing import Any
 
 from confluent_kafka import KafkaError
 
-from cdc_relay.delivery.gates import Lanes
+from cdc_relay.delivery.gates import Lanes, Scope
 from cdc_relay.model import Record
 from cdc_relay.sinks.outlet import Outlet
 from cdc_relay.sinks.producers import alone_properties
@@ -23,6 +23,7 @@ class AloneOutlet(Outlet):
     def __init__(self, properties: Mapping[str, str], *, complain: Callable[[KafkaError], None]) -> None:
         super().__init__(alone_properties(properties), complain=complain, is_alone=True)
         self._lanes: Lanes[tuple[Record, Slip]] = Lanes()
+        self._scopes: dict[int, Scope] = {}  # of what is out, by its identity: replayed ones share positions
 
     @property
     def is_busy(self) -> bool:
@@ -33,15 +34,17 @@ class AloneOutlet(Outlet):
         if record.key is None:
             super().publish(record, slip)
         elif self._lanes.enter(scope, (record, slip)):
-            self._lanes.out[slip.position] = scope
+            self._scopes[id(slip)] = scope
             super().publish(record, slip)
 
     def empty(self, timeout_seconds: float) -> None:
         super().empty(timeout_seconds)
         self.purged += [(slip, record) for record, slip in self._lanes.clear_all()]
+        self._scopes.clear()
 
     def abandon(self) -> None:
         self._lanes = Lanes()
+        self._scopes.clear()
         super().abandon()
 
     def _serve(self, call: Callable[[float], Any], timeout_seconds: float) -> None:
@@ -53,9 +56,9 @@ class AloneOutlet(Outlet):
                 self._advance(slip)
 
     def _advance(self, slip: Slip) -> None:
-        scope = self._lanes.out.pop(slip.position, None)
+        scope = self._scopes.pop(id(slip), None)
         item = None if scope is None else self._lanes.advance(scope)
         if scope is not None and item is not None:
             record, following = item
-            self._lanes.out[following.position] = scope
+            self._scopes[id(following)] = scope
             super().publish(record, following)

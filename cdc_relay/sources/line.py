@@ -10,7 +10,8 @@ from __future__ import annotations
 import os
 import select
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import psycopg
 from psycopg import Error as PsycopgError
@@ -54,6 +55,7 @@ class Line:
         self._connection = connection  # made by psycopg, which waits without keeping the other threads from running
         self.pgconn = connection.pgconn
         self.pgconn.nonblocking = 1
+        self._prepared: dict[str, bytes] = {}  # statements that Postgres keeps, and their names
 
     @classmethod
     def open(cls, conninfo: str, *, setting: str = "source.dsn") -> Line:
@@ -110,9 +112,15 @@ class Line:
             for row in range(result.ntuples)
         ]
 
-    def query_raw(self, sql: str, params: Sequence[Param] = (), *, timeout_seconds: float = 15.0) -> RawRows:
-        """Values in Postgres' binary form: bytea and text as their bytes; cast everything else to text."""
-        result = self._run(sql, params, timeout_seconds, result_format=pq.Format.BINARY)
+    def query_raw(
+        self, sql: str, params: Sequence[Param] = (), *, timeout_seconds: float = 15.0, is_prepared: bool = False
+    ) -> RawRows:
+        """Values in Postgres' binary form: bytea and text as their bytes; cast everything else to text.
+
+        `is_prepared`: the statement comes again, and Postgres keeps it until the connection ends.
+        """
+        name = self._prepare(sql, timeout_seconds) if is_prepared else b""
+        result = self._run(sql, params, timeout_seconds, result_format=pq.Format.BINARY, name=name)
         columns = range(result.nfields)
         return [tuple(result.get_value(row, column) for column in columns) for row in range(result.ntuples)]
 
@@ -154,21 +162,40 @@ class Line:
         result_format: pq.Format = pq.Format.TEXT,
         *,
         is_single: bool = False,
+        name: bytes = b"",
     ) -> pq.abc.PGresult:
-        deadline = time.monotonic() + timeout_seconds
-        try:
-            self._send(sql, params, result_format, is_single=is_single)
+        with self._translated():
+            deadline = time.monotonic() + timeout_seconds
+            if not params and result_format == pq.Format.TEXT and not is_single:
+                self.pgconn.send_query(sql.encode())  # the walsender knows the simple protocol only
+            else:
+                self._send(sql, params, result_format, name=name)
             return self._receive(deadline)
-        except PsycopgError as exc:
-            raise SourceError(f"the connection to Postgres broke: {clean(str(exc))}") from exc
 
-    def _send(self, sql: str, params: Sequence[Param], result_format: pq.Format, *, is_single: bool) -> None:
-        if not params and result_format == pq.Format.TEXT and not is_single:
-            self.pgconn.send_query(sql.encode())  # the walsender knows the simple protocol only
-            return
+    def _send(self, sql: str, params: Sequence[Param], result_format: pq.Format, *, name: bytes) -> None:
         values = [param.encode() if isinstance(param, str) else param for param in params]
         formats = [pq.Format.BINARY if isinstance(param, bytes) else pq.Format.TEXT for param in params]
-        self.pgconn.send_query_params(sql.encode(), values, param_formats=formats, result_format=result_format)
+        if name:
+            self.pgconn.send_query_prepared(name, values, param_formats=formats, result_format=result_format)
+        else:
+            self.pgconn.send_query_params(sql.encode(), values, param_formats=formats, result_format=result_format)
+
+    def _prepare(self, sql: str, timeout_seconds: float) -> bytes:
+        name = self._prepared.get(sql)
+        if name is None:
+            name = b"cdc_relay_%d" % len(self._prepared)
+            with self._translated():
+                self.pgconn.send_prepare(name, sql.encode())
+                self._receive(time.monotonic() + timeout_seconds)
+            self._prepared[sql] = name
+        return name
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except PsycopgError as exc:
+            raise SourceError(f"the connection to Postgres broke: {clean(str(exc))}") from exc
 
     def _receive(self, deadline: float) -> pq.abc.PGresult:
         results = []

@@ -10,7 +10,8 @@ import click
 from tests.bench.columns import COSTS, RATE, Column, head, row
 from tests.bench.goals import GOALS, Goal
 from tests.bench.measurement import Book, Measurement, load
-from tests.bench.peers.names import TUNED_DEBEZIUM
+from tests.bench.peers.names import RELAY, TUNED_DEBEZIUM
+from tests.bench.workloads import WORKLOADS
 
 __all__ = ["render"]
 
@@ -32,11 +33,15 @@ _COLUMNS: dict[str, tuple[Column, ...]] = {
 }
 
 
+SHARES = tuple(column for column in COSTS if column.value in ("connector_us", "all_us", "rss_peak_mb"))
+
+
 def render(book: Book) -> str:
     lines = [f"{name}: {fact}" for name, fact in book.facts.items()]
     for part, columns in _COLUMNS.items():
         for workload in dict.fromkeys(entry.workload for entry in book.entries if entry.part == part):
             lines += ["", f"### {part}, {workload}", "", *_table(book, part, workload, columns)]
+    lines += ["", "### hot, all workloads", "", *_overview(book)]
     return "\n".join([*lines, "", "### goals", "", *_goals(book)])
 
 
@@ -51,6 +56,31 @@ def _table(book: Book, part: str, workload: str, columns: Sequence[Column]) -> I
         rounds = [_round(entry, columns[0]) for entry in book.of(part, workload, peer)]
         cells = [column.cell(median) for column, median in zip(columns, medians, strict=True)]
         yield row([peer, *cells, ratio, " / ".join(rounds)])
+
+
+def _overview(book: Book) -> Iterator[str]:
+    """The relay beside the tuned Debezium, a line per workload that both drained."""
+    yield from head(
+        ["", f"{RELAY}, events/s", f"{TUNED_DEBEZIUM}, events/s", "ratio", *(f"{each.title}, ratio" for each in SHARES)]
+    )
+    for workload in WORKLOADS:
+        mine, theirs = (book.median("hot", workload.name, peer, RATE.value) for peer in (RELAY, TUNED_DEBEZIUM))
+        if mine and theirs:
+            shares = [_share(book, workload.name, column.value) for column in SHARES]
+            yield row(
+                [
+                    f"{workload.name}: {workload.about}",
+                    RATE.cell(mine),
+                    RATE.cell(theirs),
+                    f"{mine / theirs:.2f}",
+                    *shares,
+                ]
+            )
+
+
+def _share(book: Book, workload: str, value: str) -> str:
+    mine, theirs = (book.median("hot", workload, peer, value) for peer in (RELAY, TUNED_DEBEZIUM))
+    return f"{mine / theirs:.2f}" if mine and theirs else ""
 
 
 def _round(entry: Measurement, column: Column) -> str:

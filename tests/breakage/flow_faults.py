@@ -71,6 +71,14 @@ FLOW_FAULTS = (
         new="",
         tests=(f"{UNIT_PROMISES}test_postgres_hears_from_us_while_we_drain",),
     ),
+    Fault(
+        promise=5,
+        title="a new line begins without a word",
+        file=SESSION,
+        old="        self._pulse.report_if_due(self._clock())  # before",
+        new="        # before",
+        tests=(f"{UNIT_SESSION}test_a_session_s_first_status_confirms_nothing",),
+    ),
     # --- 6: memory is bounded by a window
     Fault(
         promise=6,

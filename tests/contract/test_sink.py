@@ -147,6 +147,16 @@ def test_what_travels_alone_is_reported_like_the_rest(bench: Bench) -> None:
     bench.expect(topic, len(tickets))
 
 
+def test_records_that_share_a_position_travel_alone_each_in_its_own_key(readable: Readable) -> None:
+    """Those of two replays may: they have none in the WAL."""
+    sink, topic = readable.make_sink(), readable.make_topic()
+    given = [claim(record(topic, key, key))._replace(commit_lsn=0, ordinal=0) for key in (b"a", b"b", b"a", b"b")]
+    for each in given:
+        assert each.record is not None
+        sink.publish_alone(each.record, each)
+    assert len(collect(sink, len(given)).delivered) == len(given)
+
+
 def test_records_of_one_key_that_travel_alone_stay_in_order(readable: Readable) -> None:
     sink, topic = readable.make_sink(), readable.make_topic()
     for value in numbered(100):

@@ -199,6 +199,13 @@ class World(RuleBasedStateMachine):
         concluded = len(claims.marks._batch) + len(claims.marks._gathered)
         assert intake.window.record_count == in_stream + len(claims.open_ids) - concluded
 
+    @invariant()
+    def one_of_a_strict_key_is_out(self) -> None:
+        lanes = self.rig.dispatch.lanes
+        assert len(set(lanes.out.values())) == len(lanes.out)
+        assert set(lanes.out.values()) <= set(lanes.by_scope)
+        assert lanes.waiting_count == sum(len(waiting) for waiting in lanes.by_scope.values())
+
     def teardown(self) -> None:
         try:
             self.heal()
@@ -297,6 +304,8 @@ class World(RuleBasedStateMachine):
             for identity, event in self.events()
             if identity not in self.accepted_at | dict.fromkeys(final, 0)
         ]
+        lanes = rig.dispatch.lanes
+        found += [f"{scope} is still out" for scope in (*lanes.out.values(), *lanes.by_scope)]
         found += [f"{row} is left" for row in rig.lot.live() if row.status is not Status.DEAD]
         found += [f"{row} is claimed" for row in rig.lot.live() if row.is_claimed]
         found += [f"{row} has no copy" for row in rig.lot.live() if row.status is Status.DEAD and not row.is_copied]

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cdc_relay.routing.json_depth import DEEPEST_LEVELS, is_too_deep
-from cdc_relay.routing.json_text import HugeJsonError, check_json
+from cdc_relay.routing.json_text import BadJsonError, HugeJsonError, check_json
 
 KINDS = {"arrays": ("[", "]"), "objects": ('{"a":', "}"), "both": ('[{"a":', "}]")}
 DECOYS = ["[" * 600, "]" * 600, '"', "\\", '\\"[', '["', "é", "\ud800"]
@@ -58,11 +58,19 @@ def test_many_brackets_side_by_side_are_not_deep() -> None:
     assert check_json("[" + "[],{}," * 10_000 + "[]]")
 
 
-@pytest.mark.parametrize("garbage", ['"' * 600, "\\" * 601, '\\"' * 600, '"' + "\\" * 601, "]" * 600, "\ud800" * 600])
-def test_garbage_before_them_does_not_hide_levels(garbage: str) -> None:
-    """Where a scanner would have stopped is of no matter; where it would go on, it must not be surprised."""
-    is_too_deep(garbage + "[" * 600)
+GARBAGE = ['"' * 600, "\\" * 601, '\\"' * 600, '"' + "\\" * 601, "]" * 600, "\ud800" * 600]
+
+
+@pytest.mark.parametrize("garbage", GARBAGE)
+def test_garbage_after_them_does_not_hide_levels(garbage: str) -> None:
     assert is_too_deep("[" * 600 + garbage)
+
+
+@pytest.mark.parametrize("garbage", GARBAGE)
+def test_garbage_before_them_ends_the_reading(garbage: str) -> None:
+    """Whether they are counted or not: nobody reads as far as they are."""
+    with pytest.raises((BadJsonError, HugeJsonError)):
+        check_json(garbage + "[" * 100_000)
 
 
 def test_a_small_stack_bears_whatever_comes() -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from cdc_relay.delivery.failures import judge
 from cdc_relay.parking.entry import Status
+from cdc_relay.sinks.sink import TopicLimits
 from tests.unit.dispatch_rig import MISSING, POISON, UNREACHABLE, Rig
 
 TOO_LARGE = judge("MSG_SIZE_TOO_LARGE", "too large together")
@@ -50,6 +51,19 @@ def test_who_is_refused_twice_goes_alone_and_so_the_culprit_is_found_whoever_it_
     rig.turn()
     assert (rig.statuses(), rig.row(committed, 1).status) == (["dead failure"], Status.DEAD)
     assert rig.intake.ledger.safe_lsn == 100
+
+
+def test_a_follower_that_its_topic_would_refuse_travels_alone() -> None:
+    rig = Rig()
+    rig.dispatch.traffic.learn({"strict": TopicLimits(batch_bytes=500)})
+    rig.write(("strict", "k"))
+    rig.write(("strict", "k"), payload=f'{{"a": "{"x" * 500}"}}')
+    rig.write(("strict", "k"))
+    rig.turn()
+    for alone_count in (0, 1, 1):
+        assert (len(rig.out()), len(rig.sink.alone)) == (1, alone_count)
+        rig.accept()
+    assert (rig.numbers(), rig.intake.ledger.safe_lsn) == ([1, 2, 3], 300)
 
 
 @pytest.mark.parametrize("code", ["INVALID_TIMESTAMP", "POLICY_VIOLATION", "INVALID_MSG", "UNKNOWN"])
