@@ -19,7 +19,7 @@ lint: $(VENV)/.test
 bench: $(VENV)/.test
 	$(BIN)/python -m tests.bench $(BENCH)
 
-# Everything, beside Debezium: most of an hour. One part of it: make bench-peers BENCH='--only cold'. Needs Java and Maven.
+# Everything, beside Debezium: 50 minutes. One part of it: make bench-peers BENCH='--only cold'. Needs Java and Maven.
 bench-peers: $(VENV)/.test
 	$(BIN)/python -m tests.bench --only all --workload all --peers all --rates all --rows 0 --seconds 8 --out .cache/bench-peers.json $(BENCH)
 
