@@ -13,6 +13,7 @@ __all__ = ["STALL_SECONDS", "Arrival", "watch_arrival"]
 
 STALL_SECONDS = 180  # for whatever the harness waits for
 QUIET_SECONDS = 0.5
+SHORTEST_PAUSE_SECONDS = 0.02
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,14 @@ class Arrival:
     first_at: float
     last_at: float
     count: int
+
+
+def _pause(longest_seconds: float, spent_seconds: float, done: float) -> float:
+    """Until the next look: shorter towards the end, whose moment is what is wanted."""
+    if not 0 < done < 1:
+        return longest_seconds
+    left_seconds = spent_seconds / done - spent_seconds
+    return min(longest_seconds, max(SHORTEST_PAUSE_SECONDS, left_seconds / 2))
 
 
 def watch_arrival(
@@ -42,5 +51,6 @@ def watch_arrival(
             first, last, seen = (now if seen == before else first), now, now_seen
         if now - started > stall_seconds:
             raise TimeoutError(f"{target - seen} events left after {stall_seconds:g} s")
-        time.sleep(pause_seconds)
+        done = (seen - before) / max(1, target - before)
+        time.sleep(_pause(pause_seconds, now - started, done))
     return Arrival(first, last, seen)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from tests.bench.arrival import Arrival, watch_arrival
+from tests.bench.arrival import Arrival, _pause, watch_arrival
 
 
 def showing(counts: Sequence[int], shown: list[float]) -> Callable[[], int]:
@@ -48,3 +48,10 @@ def test_nothing_to_wait_for_takes_a_moment_of_silence() -> None:
 def test_a_drain_that_stalls_says_what_is_left() -> None:
     with pytest.raises(TimeoutError, match="5 events left"):
         watch_arrival(lambda: 15, 10, 20, pause_seconds=0.001, stall_seconds=0.02)
+
+
+@pytest.mark.parametrize(
+    ("done", "expected"), [(0.0, 0.2), (0.5, 0.2), (0.8, 0.125), (0.99, 0.02), (1.0, 0.2), (1.2, 0.2)]
+)
+def test_towards_the_end_it_looks_more_often(done: float, expected: float) -> None:
+    assert _pause(0.2, 1.0, done) == pytest.approx(expected)
