@@ -77,7 +77,7 @@ FLOW_FAULTS = (
         file=SESSION,
         old="        self._pulse.report_if_due(self._clock())  # before",
         new="        # before",
-        tests=(f"{UNIT_SESSION}test_a_session_s_first_status_confirms_nothing",),
+        tests=(f"{UNIT_SESSION}test_the_first_status_goes_out_before_anything_is_read",),
     ),
     # --- 6: memory is bounded by a window
     Fault(

@@ -32,6 +32,13 @@ def test_a_session_s_first_status_confirms_nothing() -> None:
     assert {status.flush_lsn for status in fresh.stream.statuses} == {0}
 
 
+def test_the_first_status_goes_out_before_anything_is_read() -> None:
+    rig = Rig(*transaction(100, 1), eager=True)
+    rig.stop.request()
+    assert rig.session.run() is End.STOPPED
+    assert (rig.stream.statuses[0].write_lsn, rig.stream.statuses[0].flush_lsn) == (0, 0)
+
+
 def test_status_updates_run_on_a_clock_with_a_full_window() -> None:
     rig = Rig(*transaction(100, *range(50)), records=10)
     rig.run_until(10)
