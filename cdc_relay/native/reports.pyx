@@ -61,17 +61,23 @@ def settle_all(list tickets, Ledger ledger not None, Window window not None):
 
 
 cdef class _Times:
-    """Of one outbox, as counters.Span."""
+    """Of one outbox, as counters.Span. The total is kept as what is above the first: that of 5,200 would not fit."""
 
-    cdef long long count, earliest, latest, total
+    cdef long long count, first, earliest, latest, above
 
     cdef void note(self, long long time) noexcept:
+        if not self.count:
+            self.first = time
         if not self.count or time < self.earliest:
             self.earliest = time
         if not self.count or time > self.latest:
             self.latest = time
         self.count += 1
-        self.total += time
+        self.above += time - self.first
+
+    cdef object span(self):
+        cdef object count = self.count, first = self.first
+        return Span(count, self.earliest, self.latest, first * count + self.above)
 
 
 def survey(list tickets):
@@ -93,7 +99,7 @@ def survey(list tickets):
     if run:
         series[origin, topic] = series.get((origin, topic), 0) + run
     for origin, times in spans.items():
-        spans[origin] = Span(times.count, times.earliest, times.latest, times.total)
+        spans[origin] = times.span()
     return Survey(series, spans)
 
 

@@ -51,3 +51,12 @@ def test_one_ticket_is_a_batch() -> None:
 
     batch = [ticket(Transaction(commit_lsn=1, commit_time_us=0, xid=1))]
     assert survey(batch) == ({(ORDERS, "a"): 1}, {ORDERS: (1, 0, 0, 0)})
+
+
+@needs_native
+def test_the_times_of_a_large_batch_add_up() -> None:
+    from cdc_relay.native.reports import survey
+
+    transaction = Transaction(commit_lsn=1, commit_time_us=1_790_000_000_000_000, xid=1)
+    batch = [ticket(transaction)] * 20_000
+    assert survey(batch).spans == survey_in_python(batch).spans
