@@ -102,7 +102,7 @@ class Culprits:
         return True
 
     def find_suspected(self, tickets: Sequence[Ticket]) -> list[Ticket]:
-        """By their transactions first: few have one of them, and a position costs three times as much."""
+        """By their transactions first: few have one of them, and a position is a call and a tuple."""
         positions = self._suspects.keys() | self._bystanders
         lsns = {lsn for lsn, _ in positions}
         return [each for each in tickets if each.transaction.commit_lsn in lsns and each.position in positions]

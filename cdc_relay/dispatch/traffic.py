@@ -56,7 +56,10 @@ class Traffic:
             self.publish(record, slip)
 
     def hand_out_usual(self, parcels: list[Parcel], detours: Container[str]) -> list[Parcel]:
-        """Those with nothing to decide, spelt out as in Publisher.offer: 0.4 us less for each. The rest is left."""
+        """Those with nothing to decide, spelt out as in Publisher.offer. The rest is left.
+
+        With find_followers, which finds them, a strict record costs 0.7 us less than by a call for each.
+        """
         left: list[Parcel] = []
         out, publish, culprits = self.out, self.publish, self._culprits
         least_bytes, wants_keys = culprits.least_bytes, culprits.wants_keys
