@@ -39,7 +39,7 @@ class StrictKeys:
         if not self._gates or scope not in self._gates:
             is_free = self._lanes.enter(scope, (record, ticket), _LANE_LIMIT)
             if is_free:
-                self._lanes.out[ticket.transaction.commit_lsn, ticket.ordinal] = scope  # Ticket.position, without the call
+                self._lanes.out[ticket.transaction.commit_lsn, ticket.ordinal] = scope  # its position, without a call
             if is_free is not None:
                 return is_free
         self._entrance.put_behind(record, ticket)
