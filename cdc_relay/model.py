@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum, StrEnum
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 from cdc_relay.protocol.lsn import format_lsn
 
@@ -20,6 +20,7 @@ __all__ = [
     "KeptColumn",
     "Origin",
     "Policy",
+    "Recall",
     "Record",
     "Retry",
     "Scheduled",
@@ -143,11 +144,18 @@ class Dropped(Enum):
 DROPPED: Final = Dropped.DROPPED  # a route says that this change is for nobody
 
 
+class Recall(Protocol):
+    """Makes a record's headers again out of its ticket and key, so that none are kept while it is out: it is
+    acknowledged, as a rule, and nobody asks for them. They cost more to keep and to free than to make."""
+
+    def recall(self, ticket: Ticket, key: bytes | None) -> Headers: ...
+
+
 class Ticket(NamedTuple):
     """What the sink gives back with its verdict: enough to settle the record, to name it, and to park it.
 
-    Delivery reports bring topic, key and value but no headers, so those are kept here; the value is not,
-    or every open record would be in memory twice.
+    Delivery reports bring topic, key and value but no headers: they are kept here, or what recalls them is. The value
+    is not, or every open record would be in memory twice.
     """
 
     transaction: Transaction
@@ -155,9 +163,14 @@ class Ticket(NamedTuple):
     origin: Origin
     size_bytes: int
     event: tuple[bytes | None, ...]  # what origin.event_fields names
-    headers: Headers
+    headers: Headers | Recall
     topic: str  # empty when it could not be routed
     policy: Policy
+
+    def find_headers(self, key: bytes | None) -> Headers:
+        """`key`: the record's."""
+        headers = self.headers
+        return headers if isinstance(headers, list) else headers.recall(self, key)
 
     @property
     def identity(self) -> Identity:

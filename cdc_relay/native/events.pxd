@@ -7,12 +7,12 @@ from cdc_relay.native.ledger cimport Transaction
 
 cdef class EventBuild:
     cdef readonly object fallback
+    cdef readonly tuple columns  # of the parts
+    cdef readonly bint can_recall
     cdef object _policy
-    cdef int _id
-    cdef int _kind
-    cdef int _key
-    cdef int _payload
-    cdef list _more
+    cdef list _more  # names
+    cdef tuple _event_columns  # what Ticket.event has, in its order
+    cdef tuple _event_parts  # and which parts they are
     cdef object _version
     cdef object _source
     cdef object _content_type
@@ -27,6 +27,8 @@ cdef class EventBuild:
     cdef object _time
     cdef char _sequence[25]
 
-    cdef object build(self, tuple row, object topic, object transaction, object ordinal, object timestamp_ms)
+    cdef object build(self, tuple parts, object topic, object transaction, object ordinal, object timestamp_ms)
+    cdef tuple event_of(self, tuple parts)
+    cdef list _headers(self, tuple parts, int64_t ordinal)
     cdef object _iso_of(self, int64_t time_us)
     cdef bint _note(self, object transaction) except -1

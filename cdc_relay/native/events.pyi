@@ -1,9 +1,11 @@
 from collections.abc import Callable, Sequence
 
-from cdc_relay.model import Failure, Policy, Record, Transaction
+from cdc_relay.model import Failure, Headers, Policy, Record, Ticket, Transaction
 
 class EventBuild:
     fallback: Callable[..., object]
+    columns: tuple[int, ...]
+    can_recall: bool
 
     def __init__(
         self,
@@ -12,6 +14,7 @@ class EventBuild:
         policy: Policy,
         columns: tuple[int, int, int, int],
         more: Sequence[tuple[str, int]],
+        event: tuple[int, ...],
         names: Sequence[str],
         source: bytes,
         content_type: bytes,
@@ -20,3 +23,4 @@ class EventBuild:
     def __call__(
         self, row: tuple[bytes | None, ...], topic: str, transaction: Transaction, ordinal: int, timestamp_ms: int
     ) -> Record | Failure: ...
+    def recall(self, ticket: Ticket, key: bytes | None) -> Headers: ...

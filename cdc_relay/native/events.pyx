@@ -5,10 +5,11 @@ is Python and the reference: routing.bound_route with routing.envelopes.cloudeve
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.tuple cimport PyTuple_New
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 
 from cdc_relay.native.ledger cimport Transaction
-from cdc_relay.native.tuples cimport new8
+from cdc_relay.native.tuples cimport new8, put
 
 from cdc_relay.model import Record
 
@@ -16,6 +17,11 @@ cdef enum:
     LSN_DIGITS = 16
     ORDINAL_DIGITS = 8
     SEQUENCE_SIZE = 25  # both, and a sign between
+    ID = 0  # where the parts of a row are
+    KIND = 1
+    KEY = 2
+    PAYLOAD = 3
+    MORE = 4
 
 cdef object _record = Record
 cdef object _any_partition = -1
@@ -23,51 +29,86 @@ cdef const char* DIGITS = "0123456789ABCDEF"
 
 
 cdef class EventBuild:
-    """As a Build of routing.bound_route. `more`: attributes that a row may have, by name and column."""
+    """As a Build of routing.bound_route, and as a Recall of the model.
 
-    def __init__(self, fallback, *, policy, columns, more, names, source, content_type, iso_utc):
+    It is made of a row's parts: id, type, key and payload, and `more` attributes that a row may have, by name and column.
+    `event`: the columns of Ticket.event, which are all among the parts.
+    """
+
+    def __init__(self, fallback, *, policy, columns, more, event, names, source, content_type, iso_utc):
         self.fallback = fallback
         self._policy = policy
-        self._id, self._kind, self._key, self._payload = columns
-        self._more = [(name, int(at), len(name)) for name, at in more]
-        version, self._id_name, source_name, self._kind_name = names[:4]
+        self.columns = (*columns, *[at for _, at in more])
+        self._more = [name for name, _ in more]
+        self._event_columns = event
+        self._event_parts = tuple([self.columns.index(at) for at in event])
+        version_name, self._id_name, source_name, self._kind_name = names[:4]
         self._time_name, self._sequence_name, self._key_name = names[4:]
-        self._version, self._source = (version, b"1.0"), (source_name, source)
+        self._version, self._source = (version_name, b"1.0"), (source_name, source)
         self._content_type = ("content-type", content_type)
         self._iso_utc = iso_utc
-        named = [*names[:6], b"1.0", source, "content-type", content_type]
-        self._fixed_size = sum(len(each) for each in named) + SEQUENCE_SIZE
+        named = [*names, b"1.0", source, "content-type", content_type]
+        self._fixed_size = sum([len(each) for each in named]) + SEQUENCE_SIZE
+        kept = {at for place, at in enumerate(self.columns) if place not in (KEY, PAYLOAD)}
+        self.can_recall = kept <= set(event)
 
     def __call__(self, tuple row not None, topic, transaction, ordinal, timestamp_ms):
-        return self.build(row, topic, transaction, ordinal, timestamp_ms)
+        parts = tuple([row[at] for at in self.columns])
+        record = self.build(parts, topic, transaction, ordinal, timestamp_ms)
+        return self.fallback(row, topic, transaction, ordinal, timestamp_ms) if record is None else record
 
-    cdef object build(self, tuple row, object topic, object transaction, object ordinal, object timestamp_ms):
+    def recall(self, ticket, key):
+        """The headers again, of a record that was built here: all else that they say is in its ticket."""
+        given = dict(zip(self._event_columns, ticket.event, strict=True))
+        parts = [given.get(at) for at in self.columns]
+        parts[KEY] = key
+        self._note(ticket.transaction)
+        return self._headers(tuple(parts), ticket.ordinal)
+
+    cdef object build(self, tuple parts, object topic, object transaction, object ordinal, object timestamp_ms):
+        """None: the row is not usual."""
         cdef int64_t number = ordinal
-        cdef Py_ssize_t size = self._fixed_size
-        cdef tuple each
-        event_id, kind = row[self._id], row[self._kind]
-        key, value = row[self._key], row[self._payload]
+        cdef Py_ssize_t place, size = self._fixed_size
+        event_id, kind, key, value = parts[ID], parts[KIND], parts[KEY], parts[PAYLOAD]
         if type(value) is not bytes or not _is_plain(event_id) or not _is_plain(kind) or not _is_plain(key):
-            return self.fallback(row, topic, transaction, ordinal, timestamp_ms)
-        if not self._note(transaction) or number < 0 or number > 0xFFFF_FFFF:
-            return self.fallback(row, topic, transaction, ordinal, timestamp_ms)
-        headers = [self._version, (self._id_name, event_id), self._source, (self._kind_name, kind)]
-        for each in self._more:
-            given = row[<Py_ssize_t>each[1]]
+            return None
+        for place in range(MORE, len(parts)):
+            given = parts[place]
             if given is None:
                 continue
             if not _is_plain(given):  # also an empty one, which is left out
-                return self.fallback(row, topic, transaction, ordinal, timestamp_ms)
-            headers.append((each[0], given))
-            size += <Py_ssize_t>each[2] + PyBytes_GET_SIZE(given)
-        _put_digits(self._sequence + LSN_DIGITS + 1, <uint64_t>number, ORDINAL_DIGITS)
+                return None
+            size += len(<str>self._more[place - MORE]) + PyBytes_GET_SIZE(given)
+        if number < 0 or number > 0xFFFF_FFFF or not self._note(transaction):
+            return None
+        size += PyBytes_GET_SIZE(event_id) + PyBytes_GET_SIZE(kind) + PyBytes_GET_SIZE(value)
+        size += 2 * PyBytes_GET_SIZE(key) + PyBytes_GET_SIZE((<tuple>self._time)[1])
+        headers = self._headers(parts, number)
+        return new8(_record, topic, key, value, headers, timestamp_ms, size, self._policy, _any_partition)
+
+    cdef list _headers(self, tuple parts, int64_t ordinal):
+        """Those of a usual row, of the transaction that was noted."""
+        cdef Py_ssize_t place
+        cdef list headers = [
+            self._version, (self._id_name, parts[ID]), self._source, (self._kind_name, parts[KIND]),
+        ]
+        for place in range(MORE, len(parts)):
+            given = parts[place]
+            if given is not None:
+                headers.append((self._more[place - MORE], given))
+        _put_digits(self._sequence + LSN_DIGITS + 1, <uint64_t>ordinal, ORDINAL_DIGITS)
         headers.append(self._time)
         headers.append((self._sequence_name, PyBytes_FromStringAndSize(self._sequence, SEQUENCE_SIZE)))
-        headers.append((self._key_name, key))
+        headers.append((self._key_name, parts[KEY]))
         headers.append(self._content_type)
-        size += PyBytes_GET_SIZE(event_id) + PyBytes_GET_SIZE(kind) + PyBytes_GET_SIZE(value)
-        size += 2 * PyBytes_GET_SIZE(key) + len(self._key_name) + PyBytes_GET_SIZE((<tuple>self._time)[1])
-        return new8(_record, topic, key, value, headers, timestamp_ms, size, self._policy, _any_partition)
+        return headers
+
+    cdef tuple event_of(self, tuple parts):
+        cdef Py_ssize_t place, count = len(self._event_parts)
+        cdef tuple event = PyTuple_New(count)
+        for place in range(count):
+            put(event, place, parts[<Py_ssize_t>self._event_parts[place]])
+        return event
 
     cdef object _iso_of(self, int64_t time_us):
         global _told_us, _told

@@ -22,6 +22,9 @@ cdef enum:
     MAX_COLUMNS = 256  # of a row that is taken here
     CACHE_LIMIT = 10_000
     MAX_FIELDS = 8  # of those that decide about a route, and of those that name an event
+    MAX_PARTS = 16  # of a row that becomes a CloudEvent
+    PLAIN_KEY = 1  # where the parts of a plain row are
+    PLAIN_PAYLOAD = 2
 
 cdef int64_t EPOCH_US = 946_684_800_000_000  # 2000-01-01, from which Postgres counts
 cdef int64_t LATEST_US = 0x7FFF_FFFF_FFFF_FFFF - EPOCH_US
@@ -39,6 +42,16 @@ cdef inline uint32_t _uint32(const uint8_t* at) noexcept nogil:
 
 cdef inline uint64_t _uint64(const uint8_t* at) noexcept nogil:
     return (<uint64_t>_uint32(at) << 32) | _uint32(at + 4)
+
+
+cdef class _PlainRecall:
+    """As a Recall of the model: a plain record's only header is what its ticket begins with."""
+
+    def recall(self, ticket, key):
+        return [(_id_header, ticket.event[0])]
+
+
+cdef object _plain_recall = _PlainRecall()
 
 
 cdef class _Shape:
@@ -97,18 +110,21 @@ cdef class _Way:
     cdef EventBuild event_build
     cdef object topic
     cdef object policy
-    cdef int id_index
-    cdef int key_index
-    cdef int payload_index
+    cdef int part_count
+    cdef int parts[MAX_PARTS]
 
     def __init__(self, destination):
-        parts = getattr(destination.build, "columns", None)
-        self.is_plain = parts is not None
         self.topic, self.policy = destination.topic, destination.policy
+        columns = getattr(destination.build, "columns", None)
+        if columns is None or len(columns) > MAX_PARTS:
+            return
         if isinstance(destination.build, EventBuild):
             self.event_build = destination.build
-        if self.is_plain:
-            self.id_index, self.key_index, self.payload_index = parts
+        else:
+            self.is_plain = True
+        self.part_count = len(columns)
+        for place, column in enumerate(columns):
+            self.parts[place] = column
 
 
 cdef class Lane:
@@ -273,7 +289,7 @@ cdef class Lane:
             way = self._way(shape)
             if way is not None and way.event_build is not None:
                 return self._take_event(shape, way)
-            if way is not None and (self._sizes[way.key_index] >= 0 or not way.policy.strict):
+            if way is not None and (self._sizes[way.parts[PLAIN_KEY]] >= 0 or not way.policy.strict):
                 return self._take_plain(shape, way)
         return self._take_routed(shape)
 
@@ -297,38 +313,44 @@ cdef class Lane:
 
     cdef object _take_plain(self, _Shape shape, _Way way):
         cdef Transaction transaction = self._ledger.current
+        cdef int key_column = way.parts[PLAIN_KEY], payload_column = way.parts[PLAIN_PAYLOAD]
         cdef Py_ssize_t size = 2
-        event_id, key, value = self._value(way.id_index), self._value(way.key_index), self._value(way.payload_index)
-        size += max(0, self._sizes[way.id_index]) + max(0, self._sizes[way.key_index])
-        size += max(0, self._sizes[way.payload_index])
-        event = self._values(shape.event, shape.event_count)
+        cdef tuple event = self._values(shape.event, shape.event_count)
+        key, value, event_id = self._value(key_column), self._value(payload_column), event[0]
+        size += max(0, self._sizes[shape.event[0]]) + max(0, self._sizes[key_column])
+        size += max(0, self._sizes[payload_column])
         headers = [(_id_header, event_id)]
         timestamp_ms = transaction.commit_time_us // 1000
         record = new8(_record, way.topic, key, value, headers, timestamp_ms, size, way.policy, _any_partition)
         ordinal = self._add(transaction)
-        ticket = new8(_ticket, transaction, ordinal, shape.origin, size, event, headers, way.topic, way.policy)
+        ticket = new8(_ticket, transaction, ordinal, shape.origin, size, event, _plain_recall, way.topic, way.policy)
         self._window.take(size)
         return record, ticket
 
     cdef object _take_event(self, _Shape shape, _Way way):
-        """As Plan.route, which a row that becomes no record is left to: it words the refusal."""
+        """As Plan.route, which a row that is not usual is left to: it words the refusal."""
         cdef Transaction transaction = self._ledger.current
+        cdef EventBuild build = way.event_build
         cdef object ordinal = self._add(transaction)
-        cdef tuple row = self._all_values(shape.column_count)
-        timestamp_ms = transaction.commit_time_us // 1000
-        routed = way.event_build.build(row, way.topic, transaction, ordinal, timestamp_ms)
-        if type(routed) is not _record:
-            routed = shape.plan.route(row, transaction, ordinal, timestamp_ms)
-        return self._hand_over(shape, transaction, ordinal, row, routed)
+        cdef tuple parts = self._values(way.parts, way.part_count)
+        record = build.build(parts, way.topic, transaction, ordinal, transaction.commit_time_us // 1000)
+        if record is None:
+            return self._route(shape, transaction, ordinal)
+        headers = build if build.can_recall else (<tuple>record)[3]
+        size = (<tuple>record)[5]
+        ticket = new8(
+            _ticket, transaction, ordinal, shape.origin, size, build.event_of(parts), headers, way.topic, way.policy
+        )
+        self._window.take(size)
+        return record, ticket
 
     cdef object _take_routed(self, _Shape shape):
         cdef Transaction transaction = self._ledger.current
-        cdef object ordinal = self._add(transaction)
+        return self._route(shape, transaction, self._add(transaction))
+
+    cdef object _route(self, _Shape shape, Transaction transaction, object ordinal):
         cdef tuple row = self._all_values(shape.column_count)
         routed = shape.plan.route(row, transaction, ordinal, transaction.commit_time_us // 1000)
-        return self._hand_over(shape, transaction, ordinal, row, routed)
-
-    cdef object _hand_over(self, _Shape shape, Transaction transaction, object ordinal, tuple row, object routed):
         if routed is _dropped:
             self._intake.dropped_count += 1
             self._ledger.settle_one(transaction)

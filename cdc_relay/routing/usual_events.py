@@ -38,6 +38,7 @@ def make_event_build(full: Build, route: Route, outbox: Outbox, places: Places) 
         policy=route.policy,
         columns=columns,
         more=more,
+        event=tuple(places.indexes[name] for name in outbox.event_columns),
         names=names,
         source=source,
         content_type=content_type,

@@ -117,9 +117,10 @@ def describe(outcome: Outcome | None) -> object:
     if outcome is None:
         return None
     routed, ticket = outcome
+    headers = ticket.find_headers(getattr(routed, "key", None))
+    ticket = ticket._replace(headers=headers)
     event = [type(ticket), describe_transaction(ticket.transaction), *ticket[3:], ticket.ordinal, ticket.identity]
-    shares_headers = ticket.headers is getattr(routed, "headers", None)
-    return type(routed), routed, event, ticket.origin.label, ticket.origin.event_fields, str(ticket), shares_headers
+    return type(routed), routed, event, ticket.origin.label, ticket.origin.event_fields, str(ticket)
 
 
 def describe_transaction(transaction: Transaction | None) -> object:

@@ -70,7 +70,10 @@ def _plain(outcome: Outcome | None) -> object:
     """Without the transaction, which each intake has its own of."""
     assert outcome is not None
     routed, ticket = outcome
-    return routed, ticket[1], ticket.origin.label, ticket[3:]
+    headers = ticket.find_headers(getattr(routed, "key", None))
+    if isinstance(routed, Record):
+        assert headers == routed.headers
+    return routed, ticket[1], ticket.origin.label, ticket._replace(headers=headers)[3:]
 
 
 def both(outbox: Outbox, *given_rows: Values, commit_us: int = COMMIT_US) -> list[object]:
@@ -120,6 +123,31 @@ def test_the_usual_row_is_the_compiled_ones() -> None:
     record = build(USUAL, "t", transaction, 3, 7)
     assert isinstance(record, Record)
     assert dict(record.headers)["ce_sequence"] == b"0000000000000ABC-00000003"
+
+
+@pytest.mark.parametrize("columns", [{}, {"correlation_column": "tenant"}], ids=["tenant", "one column twice"])
+def test_headers_are_recalled_from_the_ticket(columns: dict[str, str]) -> None:
+    """Of the second row: the first one's were kept, for it was routed by Python."""
+    window = Window(record_limit=10, byte_limit=1 << 30)
+    take = Intake(Router([replace(OUTBOX, **columns)], now_us=lambda: 0), window).take  # type: ignore[arg-type]  # all text
+    take(describe())
+    taken = []
+    for lsn in (0xABC, 0xDEF):
+        frames = (frame(b"B" + pack(">QqI", lsn, COMMIT_US + lsn, 7)), insert(USUAL), insert(USUAL))
+        taken += [outcome for each in frames if (outcome := take(each)) is not None]
+        take(frame(b"C" + pack(">BQQq", 0, lsn, lsn + 1, COMMIT_US + lsn)))
+    for record, ticket in taken[1:]:
+        assert isinstance(record, Record)
+        assert not isinstance(ticket.headers, list)
+        assert ticket.find_headers(record.key) == record.headers
+
+
+def test_headers_of_columns_that_no_ticket_has_are_kept() -> None:
+    events = replace(EVENTS, envelope=CloudEvents(subject="aggregatetype"))
+    described = tuple(Column(name, oid, -1, False) for name, oid in COLUMNS.items())
+    build = make_event_build(_never, events, replace(OUTBOX, routes=(events,)), Places(described))
+    assert build is not None
+    assert not build.can_recall  # type: ignore[attr-defined]  # a compiled one has it
 
 
 def _never(*_: object) -> Record:

@@ -110,7 +110,7 @@ def test_every_part_is_held_once_by_whom_it_belongs_to() -> None:
     counts = [sys.getrefcount(record), sys.getrefcount(ticket)]
     assert counts == [2, 2]  # the name, and the argument
     counts = [sys.getrefcount(part) - 2 for part in (record.key, record.value, record.headers, ticket.event)]
-    assert counts == [2, 2, 3, 2]  # its tuple and the one here; headers are the record's and the ticket's
+    assert counts == [2, 2, 2, 2]  # its tuple and the one here; the ticket recalls its headers
     kinds = [sys.getrefcount(Record), sys.getrefcount(Ticket)]
     more = [taken(intake) for _ in range(1000)]
     assert [sys.getrefcount(Record), sys.getrefcount(Ticket)] == [kinds[0] + 1000, kinds[1] + 1000]
