@@ -13,6 +13,7 @@ from confluent_kafka import KafkaError, KafkaException, Message
 from cdc_relay.delivery.failures import QUEUE_TOO_SMALL, judge
 from cdc_relay.errors import SinkError
 from cdc_relay.model import Action, Failure, Record
+from cdc_relay.sinks.produce_call import find_call
 from cdc_relay.sinks.producers import build_producer, text_of
 from cdc_relay.sinks.report import Tray, make_report
 from cdc_relay.sinks.sink import Reject, Slip
@@ -42,7 +43,7 @@ class Outlet:
         self._is_alone = is_alone
         self._is_emptying = False
         self.producer = build_producer(properties, self._on_error, on_statistics=on_statistics)
-        self._produce: Callable[..., None] = self.producer.produce
+        self._produce = find_call(self.producer)
         self.tray = Tray(self._on_failed)
 
     @property
@@ -58,7 +59,7 @@ class Outlet:
         topic, key, value, headers, timestamp_ms, _, _, partition = record
         report = make_report(self.tray, slip, timestamp_ms, partition)
         try:
-            self._produce(topic, value, key, partition, report, timestamp=timestamp_ms, headers=headers)
+            self._produce(topic, value, key, partition, report, None, timestamp_ms, headers)
         except BufferError:
             return self._give_up_if_hopeless(record, slip)
         except KafkaException as exc:
