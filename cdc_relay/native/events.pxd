@@ -30,5 +30,4 @@ cdef class EventBuild:
     cdef object build(self, tuple parts, object topic, object transaction, object ordinal, object timestamp_ms)
     cdef tuple event_of(self, tuple parts)
     cdef list _headers(self, tuple parts, int64_t ordinal)
-    cdef object _iso_of(self, int64_t time_us)
     cdef bint _note(self, object transaction) except -1

@@ -107,8 +107,20 @@ def test_a_row_that_says_when_it_is_due_is_asked(due: bytes | None, routes: tupl
     both(replace(TIMED, routes=routes), USUAL, (*USUAL[:-1], due), USUAL)
 
 
-def test_a_commit_without_a_possible_time() -> None:
-    both(OUTBOX, USUAL, commit_us=-946_684_800_000_000)
+EPOCH_US = 946_684_800_000_000  # of Postgres
+MOMENTS = [-EPOCH_US, -EPOCH_US - 1, -1, 0, 1, 999_999, 1_000_000, 252_455_615_999_999_999, 252_455_616_000_000_000]
+
+
+@pytest.mark.parametrize("commit_us", MOMENTS)
+def test_a_commit_at_an_unusual_time(commit_us: int) -> None:
+    """1970, just before it, the seconds around 2000, and the end of the calendar."""
+    both(OUTBOX, USUAL, commit_us=commit_us)
+
+
+@given(st.lists(st.integers(min_value=0, max_value=3_000_000), min_size=2, max_size=6))
+def test_commits_within_a_few_seconds(moments: list[int]) -> None:
+    for moment in moments:
+        both(OUTBOX, USUAL, commit_us=COMMIT_US + moment)
 
 
 def test_the_usual_row_is_the_compiled_ones() -> None:
