@@ -10,9 +10,21 @@ cdef class EventBuild:
     cdef readonly tuple columns  # of the parts
     cdef readonly bint can_recall
     cdef object _policy
-    cdef list _more  # names
     cdef tuple _event_columns  # what Ticket.event has, in its order
     cdef tuple _event_parts  # and which parts they are
+    cdef object _iso_utc
+    cdef Transaction _transaction
+    cdef char _sequence[25]
+
+    cdef object build(self, tuple parts, object topic, object transaction, object ordinal, object timestamp_ms)
+    cdef tuple event_of(self, tuple parts)
+    cdef object _make(self, tuple parts, object topic, object timestamp_ms)
+    cdef bint _note(self, object transaction) except -1
+    cdef int _note_time(self, bytes time) except -1
+
+
+cdef class BinaryEvents(EventBuild):
+    cdef list _more  # names
     cdef object _version
     cdef object _source
     cdef object _content_type
@@ -22,12 +34,21 @@ cdef class EventBuild:
     cdef object _sequence_name
     cdef object _key_name
     cdef Py_ssize_t _fixed_size
-    cdef object _iso_utc
-    cdef Transaction _transaction
-    cdef object _time
-    cdef char _sequence[25]
+    cdef object _time  # the header
 
-    cdef object build(self, tuple parts, object topic, object transaction, object ordinal, object timestamp_ms)
-    cdef tuple event_of(self, tuple parts)
-    cdef list _headers(self, tuple parts, int64_t ordinal)
-    cdef bint _note(self, object transaction) except -1
+    cdef list _headers(self, tuple parts)
+
+
+cdef class StructuredEvents(EventBuild):
+    cdef bytes _before_id
+    cdef bytes _before_kind
+    cdef list _before_more
+    cdef bytes _before_time
+    cdef bytes _before_sequence
+    cdef bytes _before_key
+    cdef bytes _before_data
+    cdef list _headers
+    cdef Py_ssize_t _headers_size
+    cdef bytes _time
+
+    cdef Py_ssize_t _size(self, tuple parts) except -1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from struct import pack
+from typing import Literal
 
 import pytest
 from hypothesis import given
@@ -29,6 +30,7 @@ pytestmark = pytest.mark.skipif(not is_native, reason="nothing is compiled here"
 COLUMNS = {"id": 2950, "aggregatetype": 25, "aggregateid": 25, "type": 25, "payload": 3802, "tenant": 25, "due": 1184}
 USUAL: Values = (b"e1", b"order", b"k1", b"Placed", b'{"n": 1.10}', b"acme", None)
 EVENTS = Route(Template.parse("events.{aggregatetype}"), Policy("events"), envelope=CloudEvents())
+STRUCTURED = replace(EVENTS, envelope=CloudEvents("structured"))
 OUTBOX = replace(
     Outbox("public", "outbox", "public.outbox", "id", "aggregateid", "type", "payload", routes=(EVENTS,)),
     tenant_column="tenant",
@@ -82,27 +84,37 @@ def both(outbox: Outbox, *given_rows: Values, commit_us: int = COMMIT_US) -> lis
     return native
 
 
-@given(st.lists(rows, min_size=1, max_size=4))
-def test_any_row_becomes_the_same_record_or_the_same_refusal(given_rows: list[Values]) -> None:
-    both(OUTBOX, *given_rows)
+modes = pytest.mark.parametrize("route", [EVENTS, STRUCTURED], ids=["binary", "structured"])
 
 
-@given(rows)
-def test_so_it_does_on_a_strict_route_with_a_subject(row: Values) -> None:
-    events = replace(EVENTS, policy=Policy("events", strict=True), envelope=CloudEvents(subject="aggregatetype"))
+@modes
+@given(given_rows=st.lists(rows, min_size=1, max_size=4))
+def test_any_row_becomes_the_same_record_or_the_same_refusal(route: Route, given_rows: list[Values]) -> None:
+    both(replace(OUTBOX, routes=(route,)), *given_rows)
+
+
+@pytest.mark.parametrize("mode", ["binary", "structured"])
+@given(row=rows)
+def test_so_it_does_on_a_strict_route_with_a_subject(mode: Literal["binary", "structured"], row: Values) -> None:
+    events = replace(EVENTS, policy=Policy("events", strict=True), envelope=CloudEvents(mode, subject="aggregatetype"))
     both(replace(OUTBOX, routes=(events,)), row, USUAL)
 
 
 @pytest.mark.parametrize("column", range(len(USUAL)))
 @pytest.mark.parametrize(
-    "value", [None, b"", b"\0", b"\x80", b"x" * 70_000], ids=["null", "empty", "nul", "bad", "long"]
+    "value",
+    [None, b"", b"\0", b"\x80", b"x" * 70_000, b'a"b', b"a\\b", "ë".encode(), "ë".encode() * 600_000],
+    ids=["null", "empty", "nul", "bad", "long", "quote", "backslash", "letter", "megabyte"],
 )
-def test_one_unusual_value(column: int, value: bytes | None) -> None:
-    both(OUTBOX, USUAL, (*USUAL[:column], value, *USUAL[column + 1 :]), USUAL)
+@modes
+def test_one_unusual_value(route: Route, column: int, value: bytes | None) -> None:
+    both(replace(OUTBOX, routes=(route,)), USUAL, (*USUAL[:column], value, *USUAL[column + 1 :]), USUAL)
 
 
 @pytest.mark.parametrize("due", [b"2020-01-01 00:00:00+00", b"2099-01-01 00:00:00+00", b"infinity", b"", None])
-@pytest.mark.parametrize("routes", [(EVENTS,), (DEFAULT_ROUTE,)], ids=["events", "default"])
+@pytest.mark.parametrize(
+    "routes", [(EVENTS,), (STRUCTURED,), (DEFAULT_ROUTE,)], ids=["binary", "structured", "default"]
+)
 def test_a_row_that_says_when_it_is_due_is_asked(due: bytes | None, routes: tuple[Route, ...]) -> None:
     both(replace(TIMED, routes=routes), USUAL, (*USUAL[:-1], due), USUAL)
 
@@ -112,29 +124,39 @@ MOMENTS = [-EPOCH_US, -EPOCH_US - 1, -1, 0, 1, 999_999, 1_000_000, 252_455_615_9
 
 
 @pytest.mark.parametrize("commit_us", MOMENTS)
-def test_a_commit_at_an_unusual_time(commit_us: int) -> None:
+@modes
+def test_a_commit_at_an_unusual_time(route: Route, commit_us: int) -> None:
     """1970, just before it, the seconds around 2000, and the end of the calendar."""
-    both(OUTBOX, USUAL, commit_us=commit_us)
+    both(replace(OUTBOX, routes=(route,)), USUAL, commit_us=commit_us)
 
 
-@given(st.lists(st.integers(min_value=0, max_value=3_000_000), min_size=2, max_size=6))
-def test_commits_within_a_few_seconds(moments: list[int]) -> None:
+@modes
+@given(moments=st.lists(st.integers(min_value=0, max_value=3_000_000), min_size=2, max_size=6))
+def test_commits_within_a_few_seconds(route: Route, moments: list[int]) -> None:
     for moment in moments:
-        both(OUTBOX, USUAL, commit_us=COMMIT_US + moment)
+        both(replace(OUTBOX, routes=(route,)), USUAL, commit_us=COMMIT_US + moment)
 
 
-def test_the_usual_row_is_the_compiled_ones() -> None:
+@modes
+def test_the_usual_row_is_the_compiled_ones(route: Route) -> None:
     """Else the tests above would compare Python with itself."""
     from cdc_relay.native.ledger import Transaction
 
     described = tuple(Column(name, oid, -1, False) for name, oid in COLUMNS.items())
     transaction = Transaction(commit_lsn=0xABC, commit_time_us=1_767_323_045_123_456, xid=7)
 
-    build = make_event_build(_never, EVENTS, OUTBOX, Places(described))
+    build = make_event_build(_never, route, OUTBOX, Places(described))
     assert build is not None
     record = build(USUAL, "t", transaction, 3, 7)
     assert isinstance(record, Record)
-    assert dict(record.headers)["ce_sequence"] == b"0000000000000ABC-00000003"
+    assert b"0000000000000ABC-00000003" in (dict(record.headers).get("ce_sequence") or record.value or b"")
+
+
+@pytest.mark.parametrize(("oid", "content_type"), [(25, None), (17, None), (3802, "application/avro")])
+def test_a_structured_payload_that_must_be_written_anew_is_pythons(oid: int, content_type: str | None) -> None:
+    described = tuple(Column(name, oid if name == "payload" else 25, -1, False) for name in COLUMNS)
+    events = replace(STRUCTURED, envelope=CloudEvents("structured", content_type=content_type))
+    assert make_event_build(_never, events, OUTBOX, Places(described)) is None
 
 
 @pytest.mark.parametrize("columns", [{}, {"correlation_column": "tenant"}], ids=["tenant", "one column twice"])

@@ -21,10 +21,10 @@ from cdc_relay.routing.json_text import BadJsonError, check_json, quote
 from cdc_relay.routing.payloads import check_utf_8, quote_pieces
 from cdc_relay.routing.values import BYTEA_OID, JSON_OIDS, read_bytea, render_bytea
 
-__all__ = ["CloudEvents"]
+__all__ = ["STRUCTURED_TYPE", "CloudEvents", "is_json_type"]
 
 _PREFIX = "ce_"  # of headers
-_STRUCTURED_TYPE = ("content-type", b"application/cloudevents+json; charset=UTF-8")
+STRUCTURED_TYPE = ("content-type", b"application/cloudevents+json; charset=UTF-8")
 _URI_SIGNS, _MEDIA_TYPE_SIGNS = re.compile("[!-~]+"), re.compile("[!-~]+/[ -~]+")
 
 _RenderData = Callable[[bytes], list[bytes]]  # with the member's name; ValueError: such data cannot be said
@@ -89,13 +89,14 @@ class CloudEvents:
                 return refusals.bad_json(name, "cloudevents")
             except ValueError:
                 return refusals.bad_value(name)
-            return Encoded(b"".join((b"{", text.encode(), *data, b"}")), [_STRUCTURED_TYPE])
+            return Encoded(b"".join((b"{", text.encode(), *data, b"}")), [STRUCTURED_TYPE])
 
         return encode
 
-    def map_binary(self, outbox: EventColumns, columns: tuple[Column, ...]) -> Mapped:
-        """For whoever builds events in binary mode without our help."""
-        return map_attributes(outbox, columns, source=self.source, subject=self.subject, prefix=_PREFIX)
+    def map_attributes(self, outbox: EventColumns, columns: tuple[Column, ...]) -> Mapped:
+        """For whoever builds events without our help."""
+        prefix = _PREFIX if self.mode == "binary" else ""
+        return map_attributes(outbox, columns, source=self.source, subject=self.subject, prefix=prefix)
 
     def find_content_type(self, type_oid: int) -> str:
         if self.content_type is not None:
@@ -109,13 +110,13 @@ def _choose_data(column: Column, content_type: str) -> _RenderData:
     """The JSON format: bytes as data_base64; JSON as it is, where the content type says so; else a string."""
     if column.type_oid == BYTEA_OID:
         return lambda value: [b',"data_base64":', render_bytea(value.decode()).encode()]
-    if not _is_json_type(content_type):
+    if not is_json_type(content_type):
         return lambda value: [b',"data":', *quote_pieces(value)]
     if column.type_oid in JSON_OIDS:
         return lambda value: [b',"data":', check_utf_8(value)]
     return lambda value: [b',"data":', check_json(value).encode()]
 
 
-def _is_json_type(content_type: str) -> bool:
+def is_json_type(content_type: str) -> bool:
     media_type = content_type.partition(";")[0].strip().lower()
     return media_type.endswith(("/json", "+json"))
