@@ -9,6 +9,9 @@ from dataclasses import dataclass
 
 __all__ = ["Delivered", "Verdict", "number_of"]
 
+_PAYLOAD = b'{"n": '
+_DATA = b'"data":{"n": '
+
 
 @dataclass(frozen=True)
 class Verdict:
@@ -54,7 +57,11 @@ class Delivered:
 
 
 def number_of(value: bytes | None) -> int:
-    """The row's number out of its payload, `{"n": 17, …`; -1 where there is none."""
-    if value is None or not value.startswith(b'{"n": '):
+    """The row's number out of its payload, `{"n": 17, …`, alone or as the data of a CloudEvent; -1 where there is none."""
+    if value is None:
         return -1
-    return int(value[6 : value.index(b",", 6)])
+    start = 0 if value.startswith(_PAYLOAD) else value.find(_DATA) + len(_DATA) - len(_PAYLOAD)
+    if not value.startswith(_PAYLOAD, start):
+        return -1
+    start += len(_PAYLOAD)
+    return int(value[start : value.index(b",", start)])

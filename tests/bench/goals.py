@@ -130,12 +130,15 @@ GOALS = (
     Goal("process start to first record", 1.0, 0.6, _plain("cold", "default", "first_record_s"), "s"),
     Goal("CPU when idle", 1.0, 0.3, _plain("idle", "default", "cpu_percent"), "%"),
     Goal("CPU at 1,000/s", 0.7, 0.5, _ratio("latency", "1000", "cpu_percent")),
-    Goal(
-        "multi-tenant routes and CloudEvents, of the default route",
-        0.7,
-        0.85,
-        _ratio("tenants", "tenants", "events_per_s", of="tenant-routes", to="default-route"),
-        more_is_better=True,
+    *(
+        Goal(
+            f"multi-tenant routes and CloudEvents ({mode}), of the default route",
+            0.7,
+            0.85,
+            _ratio("tenants", "tenants", "events_per_s", of=peer, to="default-route"),
+            more_is_better=True,
+        )
+        for mode, peer in (("binary", "tenant-routes"), ("structured", "tenant-structured"))
     ),
     Goal(
         "strict ordering, of relaxed",

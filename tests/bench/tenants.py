@@ -1,5 +1,5 @@
-"""The outboxes of config/multi-tenant.yaml, filled, and the relay over them twice: by the example's routes with the
-envelope CloudEvents, and by the default route. The same backlog for both."""
+"""The outboxes of config/multi-tenant.yaml, filled, and the relay over them: by the default route, and by the example's
+routes with the envelope CloudEvents in either mode. The same backlog for all."""
 
 from __future__ import annotations
 
@@ -56,12 +56,18 @@ class TenantStage(Stage):
 def make_relays() -> list[Relay]:
     plain = [{"table": f"public.{name}_outbox", "columns": dict(COLUMNS)} for name in ("command", "event")]
     topics = [f"outbox.event.{name}" for name in ("command", "audit", "event")]
-    example = yaml.safe_load(EXAMPLE.read_text())
-    sections = {"outboxes": example["outboxes"], "parking": example["parking"]}
-    for route in (route for outbox in example["outboxes"] for route in outbox["routes"]):
-        route.pop("ordering", None)  # what strict order costs is measured alone
-        route["envelope"] = "cloudevents"
     return [
         Relay("default-route", sections={"outboxes": plain}, topics=topics),
-        Relay("tenant-routes", sections=sections, topics=list(example["topics"])),
+        _make_example("tenant-routes", envelope="cloudevents", version=".v1"),
+        _make_example("tenant-structured", envelope={"cloudevents": "structured"}, version=".v2"),
     ]
+
+
+def _make_example(name: str, *, envelope: object, version: str) -> Relay:
+    """With topics of its own, which the example calls `.v1`."""
+    example = yaml.safe_load(EXAMPLE.read_text().replace(".v1", version))
+    for route in (route for outbox in example["outboxes"] for route in outbox["routes"]):
+        route.pop("ordering", None)  # what strict order costs is measured alone
+        route["envelope"] = envelope
+    sections = {"outboxes": example["outboxes"], "parking": example["parking"]}
+    return Relay(name, sections=sections, topics=list(example["topics"]))

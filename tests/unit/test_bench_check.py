@@ -74,5 +74,7 @@ def test_a_repeated_event_does_not_hide_a_lost_one() -> None:
 
 def test_the_number_is_read_out_of_the_payload() -> None:
     assert number_of(b'{"n": 17, "at": 1, "note": "x, y"}') == 17
+    assert number_of(b'{"specversion":"1.0","id":"a","data":{"n": 18, "at": 1}}') == 18
+    assert number_of(b'{"specversion":"1.0","id":"a","data":{"m": 18, "at": 1}}') == -1
     assert number_of(b'{"order": 17}') == -1
     assert number_of(None) == -1
