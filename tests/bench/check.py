@@ -57,7 +57,7 @@ class Delivered:
 
 
 def number_of(value: bytes | None) -> int:
-    """The row's number out of its payload, `{"n": 17, …`, alone or as the data of a CloudEvent; -1 where there is none."""
+    """The row's number out of its payload, `{"n": 17, …`, alone or as an event's data; -1 where there is none."""
     if value is None:
         return -1
     start = 0 if value.startswith(_PAYLOAD) else value.find(_DATA) + len(_DATA) - len(_PAYLOAD)

@@ -58,16 +58,16 @@ def make_relays() -> list[Relay]:
     topics = [f"outbox.event.{name}" for name in ("command", "audit", "event")]
     return [
         Relay("default-route", sections={"outboxes": plain}, topics=topics),
-        _make_example("tenant-routes", envelope="cloudevents", version=".v1"),
-        _make_example("tenant-structured", envelope={"cloudevents": "structured"}, version=".v2"),
+        _make_example("tenant-routes", mode="binary", version=".v1"),
+        _make_example("tenant-structured", mode="structured", version=".v2"),
     ]
 
 
-def _make_example(name: str, *, envelope: object, version: str) -> Relay:
+def _make_example(name: str, *, mode: str, version: str) -> Relay:
     """With topics of its own, which the example calls `.v1`."""
     example = yaml.safe_load(EXAMPLE.read_text().replace(".v1", version))
     for route in (route for outbox in example["outboxes"] for route in outbox["routes"]):
         route.pop("ordering", None)  # what strict order costs is measured alone
-        route["envelope"] = envelope
+        route["envelope"] = {"cloudevents": mode}
     sections = {"outboxes": example["outboxes"], "parking": example["parking"]}
     return Relay(name, sections=sections, topics=list(example["topics"]))
