@@ -1,0 +1,61 @@
+"""A record that the broker refused has lost none of its headers, though nothing kept them while it was out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.fixtures.fix_kafka import KafkaBroker
+from tests.fixtures.fix_relay import MakePipeline
+from tests.fixtures.parked import parked, run_dlq, wait_for_parked
+
+pytestmark = [pytest.mark.kafka, pytest.mark.real_kafka]
+
+SMALL = {"max.message.bytes": "5000"}
+Headers = list[tuple[str, bytes | None]]
+
+
+def read_headers(stored: list[dict[str, str]]) -> Headers:
+    return [(each["name"], each["value"].encode()) for each in stored]
+
+
+def expect_headers(envelope: Any, usual: Headers, event_id: str, commit: str) -> Headers:
+    """Those of another record of the same route, with what is of this one alone."""
+    if envelope == "debezium":
+        return [("id", event_id.encode())]
+    own = {"ce_id": event_id.encode(), "ce_sequence": commit.encode(), "ce_partitionkey": b"k2"}
+    return [(name, own.get(name, value)) for name, value in without_time(usual)]
+
+
+@pytest.mark.parametrize(
+    "envelope", ["debezium", "cloudevents", {"cloudevents": "structured"}], ids=["debezium", "binary", "structured"]
+)
+def test_a_refused_record_is_parked_and_sent_again_with_all_its_headers(
+    envelope: Any, make_pipeline: MakePipeline
+) -> None:
+    pipeline = make_pipeline(topic_config=SMALL)
+    broker = pipeline.kafka
+    assert isinstance(broker, KafkaBroker)
+    outbox = {"table": pipeline.table, "routes": [{"topic": pipeline.topic, "envelope": envelope}]}
+    relay = pipeline.start_relay(outboxes=[outbox])
+    pipeline.insert()  # the first of a kind is routed by Python
+    pipeline.insert()
+    usual = pipeline.wait_for_records(2)[1].headers() or []
+
+    event_id = pipeline.insert("k2", payload='{"pad": "' + "x" * 20_000 + '"}')
+    wait_for_parked(pipeline.database, 1)
+    [(code, topic, stored, lsn, ordinal)] = parked(
+        pipeline.database, "error_code, topic, headers, (commit_lsn - '0/0')::bigint, ordinal"
+    )
+    headers = read_headers(stored)
+    assert (code, topic) == ("MSG_SIZE_TOO_LARGE", pipeline.topic)
+    assert without_time(headers) == expect_headers(envelope, usual, event_id, f"{lsn:016X}-{ordinal:08X}")
+
+    broker.configure_topic(pipeline.topic, max_message_bytes="500000")
+    run_dlq(relay, "retry", "--all", "--yes")
+    assert pipeline.wait_for_records(3)[2].headers() == headers
+
+
+def without_time(headers: Headers) -> Headers:
+    return [(name, value) for name, value in headers if name != "ce_time"]
