@@ -146,7 +146,9 @@ DROPPED: Final = Dropped.DROPPED  # a route says that this change is for nobody
 
 class Recall(Protocol):
     """Makes a record's headers again out of its ticket and key, so that none are kept while it is out: it is
-    acknowledged, as a rule, and nobody asks for them. They cost more to keep and to free than to make."""
+    acknowledged, as a rule, and nobody asks for them. They cost more to keep and to free than to make.
+
+    For the loop's thread alone: it is the route's own build."""
 
     def recall(self, ticket: Ticket, key: bytes | None) -> Headers: ...
 

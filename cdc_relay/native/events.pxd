@@ -49,6 +49,7 @@ cdef class StructuredEvents(EventBuild):
     cdef bytes _before_data
     cdef list _headers
     cdef Py_ssize_t _headers_size
+    cdef Py_ssize_t _fixed_size
     cdef bytes _time
 
     cdef Py_ssize_t _size(self, tuple parts) except -1

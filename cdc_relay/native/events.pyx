@@ -28,7 +28,7 @@ cdef enum:
     PAYLOAD = 3
     MORE = 4
     FIXED = 4  # headers of a binary event beside one for each of its parts
-    PIECE_SIZE = 1 << 20
+    PIECE_SIZE = 1 << 20  # as in routing.payloads: what is larger is checked in pieces, by the reference
 
 cdef object _record = Record
 cdef object _any_partition = -1
@@ -117,7 +117,8 @@ cdef class BinaryEvents(EventBuild):
         given = dict(zip(self._event_columns, ticket.event, strict=True))
         parts = [given.get(at) for at in self.columns]
         parts[KEY] = key
-        self._note(ticket.transaction)
+        if not self._note(ticket.transaction):
+            raise ValueError(f"{ticket} was not built here")
         _put_hex(self._sequence + LSN_DIGITS + 1, ticket.ordinal, ORDINAL_DIGITS)
         return self._headers(tuple(parts))
 
@@ -169,6 +170,8 @@ cdef class StructuredEvents(EventBuild):
         self._before_sequence, self._before_key, self._before_data = texts[4:]
         self._headers = [header]  # one list for all: nobody changes a record's
         self._headers_size = sum([len(each) for each in header])
+        before = [self._before_id, self._before_kind, self._before_time, self._before_sequence, self._before_key]
+        self._fixed_size = sum([len(each) for each in [*before, self._before_data]]) + SEQUENCE_SIZE + 1
 
     cdef object _make(self, tuple parts, object topic, object timestamp_ms):
         cdef Py_ssize_t place, size
@@ -202,10 +205,7 @@ cdef class StructuredEvents(EventBuild):
 
     cdef Py_ssize_t _size(self, tuple parts) except -1:
         """Of the value: the texts, the values, and a closing sign for each."""
-        cdef Py_ssize_t place, size = SEQUENCE_SIZE + 1 + PyBytes_GET_SIZE(self._time) + 1
-        for text in (self._before_id, self._before_kind, self._before_time, self._before_sequence, self._before_key):
-            size += PyBytes_GET_SIZE(text)
-        size += PyBytes_GET_SIZE(self._before_data)
+        cdef Py_ssize_t place, size = self._fixed_size + PyBytes_GET_SIZE(self._time) + 1
         for place in range(len(parts)):
             if parts[place] is not None:
                 size += PyBytes_GET_SIZE(parts[place]) + 1
@@ -284,7 +284,7 @@ cdef bint _is_utf_8(bytes value) except -1:
         seen |= at[place]
     if seen >= 0:
         return True
-    if PyBytes_GET_SIZE(value) > PIECE_SIZE:  # checked in pieces by the reference
+    if PyBytes_GET_SIZE(value) > PIECE_SIZE:
         return False
     try:
         value.decode()

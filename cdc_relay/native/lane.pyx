@@ -335,6 +335,7 @@ cdef class Lane:
         cdef tuple parts = self._values(way.parts, way.part_count)
         record = build.build(parts, way.topic, transaction, ordinal, transaction.commit_time_us // 1000)
         if record is None:
+            parts = None  # a large payload is not wanted twice
             return self._route(shape, transaction, ordinal)
         headers = build if build.can_recall else (<tuple>record)[3]
         size = (<tuple>record)[5]

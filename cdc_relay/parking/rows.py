@@ -91,6 +91,7 @@ def _record_params(entry: Entry, is_utf8: bool) -> Row:
     if record is None:
         commit_time_us = entry.ticket.transaction.commit_time_us
         time = as_timestamp(commit_time_us) if commit_time_us else None  # a message of no transaction: that of the lot
+        # Kept, not recalled: the row could not be routed.
         headers = as_headers(entry.ticket.find_headers(entry.key), is_utf8=is_utf8)
         return (None, entry.key, entry.value, headers, None, time, row_columns)
     headers = as_headers(record.headers, is_utf8=is_utf8)

@@ -7,7 +7,7 @@ mode all but bytea, in structured mode JSON that is said to be JSON.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from cdc_relay.native import is_native
 from cdc_relay.protocol.messages import Column
@@ -34,38 +34,21 @@ def make_event_build(full: Build, route: Route, outbox: Outbox, places: Places) 
         return None
     if _has_parts(route, outbox) or not _is_column(key):
         return None
-    from cdc_relay.native.events import BinaryEvents, EventBuild, StructuredEvents
+    from cdc_relay.native.events import BinaryEvents, StructuredEvents
 
     mapped = envelope.map_attributes(outbox, places.columns)
     found, more, source, names = mapped
-    columns = (found["id"].at, found["type"].at, places.indexes[key.columns[0]], places.indexes[payload.name])
-    event = tuple(places.indexes[name] for name in outbox.event_columns)
+    shared: dict[str, Any] = {
+        "policy": route.policy,
+        "columns": (found["id"].at, found["type"].at, places.indexes[key.columns[0]], places.indexes[payload.name]),
+        "more": more,
+        "event": tuple(places.indexes[name] for name in outbox.event_columns),
+        "iso_utc": iso_utc,
+    }
     content_type = envelope.find_content_type(payload.type_oid)
-    build: EventBuild
     if envelope.mode == "binary":
-        build = BinaryEvents(
-            full,
-            policy=route.policy,
-            columns=columns,
-            more=more,
-            event=event,
-            iso_utc=iso_utc,
-            names=names,
-            source=source,
-            content_type=content_type.encode(),
-        )
-    else:
-        build = StructuredEvents(
-            full,
-            policy=route.policy,
-            columns=columns,
-            more=more,
-            event=event,
-            iso_utc=iso_utc,
-            texts=_texts(mapped, content_type),
-            header=STRUCTURED_TYPE,
-        )
-    return cast(Build, build)
+        return cast(Build, BinaryEvents(full, **shared, names=names, source=source, content_type=content_type.encode()))
+    return cast(Build, StructuredEvents(full, **shared, texts=_texts(mapped, content_type), header=STRUCTURED_TYPE))
 
 
 def _is_sent_as_it_is(envelope: CloudEvents, payload: Column) -> bool:

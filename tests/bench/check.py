@@ -60,8 +60,5 @@ def number_of(value: bytes | None) -> int:
     """The row's number out of its payload, `{"n": 17, …`, alone or as an event's data; -1 where there is none."""
     if value is None:
         return -1
-    start = 0 if value.startswith(_PAYLOAD) else value.find(_DATA) + len(_DATA) - len(_PAYLOAD)
-    if not value.startswith(_PAYLOAD, start):
-        return -1
-    start += len(_PAYLOAD)
-    return int(value[start : value.index(b",", start)])
+    _, found, rest = value.partition(_PAYLOAD if value.startswith(_PAYLOAD) else _DATA)
+    return int(rest[: rest.index(b",")]) if found else -1

@@ -7,11 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from cdc_relay.sinks import produce_call
 from tests.contract.sinks import Bench, FakeBench, KafkaBench, LogBench, NoneBench, Readable
 from tests.fixtures.kafka_broker import Kafka, MockKafka
 
 FAKE, LOG, NONE = pytest.param("fake"), pytest.param("log"), pytest.param("none")
 MOCK = pytest.param("mock", marks=pytest.mark.kafka)
+BY_NAME = pytest.param(
+    "by name", marks=pytest.mark.kafka
+)  # a client that does not take produce()'s arguments by position
 REAL = pytest.param("real", marks=[pytest.mark.kafka, pytest.mark.real_kafka])
 
 
@@ -29,8 +33,11 @@ def readable_bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[R
     kafka_bench.close()
 
 
-@pytest.fixture(params=[FAKE, LOG, MOCK, REAL])
-def readable(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Readable]:
+@pytest.fixture(params=[FAKE, LOG, MOCK, BY_NAME, REAL])
+def readable(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Readable]:
+    if request.param == "by name":
+        monkeypatch.setattr(produce_call, "_client_takes_positions", lambda: False)
+        request.param = "mock"
     yield from readable_bench(request, tmp_path)
 
 

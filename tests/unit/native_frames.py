@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from struct import pack
+from typing import Literal
 
 from hypothesis import strategies as st
 
 from cdc_relay.model import Policy
 from cdc_relay.routing.conditions import Condition, Exact, IsNull
+from cdc_relay.routing.envelopes.cloudevents import CloudEvents
 from cdc_relay.routing.fields import Field
 from cdc_relay.routing.router import DEFAULT_ROUTE, Outbox, Route
 from cdc_relay.routing.templates import Template
@@ -25,6 +27,10 @@ PARSED = Template.parse
 
 def _route(topic: str, *, when: tuple[tuple[Field, Condition], ...] = (), strict: bool = False) -> Route:
     return Route(PARSED(topic), Policy(topic, strict=strict), when=when)
+
+
+def _events(mode: Literal["binary", "structured"]) -> Route:
+    return Route(PARSED("events.{aggregatetype}"), Policy("events"), envelope=CloudEvents(mode))
 
 
 _TYPE = Field("type")
@@ -49,6 +55,8 @@ OUTBOXES = {
     "scheduled": replace(OUTBOX, schedule_column="due"),
     "tenant": replace(OUTBOX, tenant_column="tenant"),
     "inside the payload": replace(OUTBOX, routes=(_INSIDE, DEFAULT_ROUTE)),
+    "cloudevents": replace(OUTBOX, routes=(_events("binary"),), tenant_column="tenant"),
+    "cloudevents, structured": replace(OUTBOX, routes=(_events("structured"),), tenant_column="tenant"),
     "nine fields": replace(OUTBOX, routes=(_route("n" + "".join(f".{{{name}}}" for name in NINE)),)),
 }
 MESSAGES = Outbox("", "", "message prefix outbox", "id", "aggregateid", "type", "payload", message_prefix="outbox")

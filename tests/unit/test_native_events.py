@@ -100,6 +100,23 @@ def test_so_it_does_on_a_strict_route_with_a_subject(mode: Literal["binary", "st
     both(replace(OUTBOX, routes=(events,)), row, USUAL)
 
 
+@pytest.mark.parametrize("mode", ["binary", "structured"])
+@pytest.mark.parametrize(
+    "options",
+    [{"source": '/a"b\\'}, {"content_type": 'application/json; v="1"'}, {"subject": "due"}],
+    ids=["source", "content type", "subject"],
+)
+def test_texts_that_must_be_escaped(mode: Literal["binary", "structured"], options: dict[str, str]) -> None:
+    events = replace(EVENTS, envelope=CloudEvents(mode, **options))
+    both(replace(OUTBOX, routes=(events,)), USUAL)
+
+
+@modes
+def test_every_attribute_that_a_row_may_have(route: Route) -> None:
+    more = {"correlation_column": "due", "causation_column": "aggregatetype", "version_column": "type"}
+    both(replace(OUTBOX, routes=(route,), **more), USUAL, (*USUAL[:-1], b"c-1"))  # type: ignore[arg-type]  # all text
+
+
 @pytest.mark.parametrize("column", range(len(USUAL)))
 @pytest.mark.parametrize(
     "value",

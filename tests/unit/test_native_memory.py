@@ -22,6 +22,8 @@ from tests.unit.native_rig import NATIVE, needs_native
 pytestmark = needs_native
 
 PAGE_KIB = 4
+JSONB = 3802
+LATER_US = frames.EPOCH_US + 1_000_000
 OPENING = (frames.begin(101), frames.relation())
 
 
@@ -54,18 +56,28 @@ def growth_kib(act: Callable[[int], object], count: int) -> int:
     return resident_kib() - before
 
 
-@pytest.mark.parametrize("name", ["default", "several routes", "one topic", "scheduled"])
+MORE_COLUMNS: dict[str, dict[str, bytes | None]] = {
+    "scheduled": {"due": None},
+    "cloudevents": {"tenant": b"acme"},
+    "cloudevents, structured": {"tenant": b"acme"},
+}
+
+
+@pytest.mark.parametrize("name", ["default", "several routes", "one topic", *MORE_COLUMNS])
 def test_many_frames_leave_nothing_behind(name: str) -> None:
     """A leak of one small object per row would be 16 MB at least."""
     intake = make_intake(name)
-    columns = (*frames.OUTBOX_COLUMNS, "due") if name == "scheduled" else frames.OUTBOX_COLUMNS
-    row = frames.insert(*ROW, None) if name == "scheduled" else frames.insert(*ROW)
-    intake.take(frames.relation(columns=columns))
+    more = MORE_COLUMNS.get(name, {})
+    row = frames.insert(*ROW, *more.values())
+    intake.take(frames.relation(columns=(*frames.OUTBOX_COLUMNS, *more), type_oid=JSONB))
 
     def act(number: int) -> None:
         lsn = 1000 + 10 * number
-        tickets = feed(intake, frames.begin(lsn), row, row, frames.commit(lsn + 5))
-        intake.settle_all([ticket for _, ticket in tickets])
+        taken = feed(intake, frames.begin(lsn, time_us=LATER_US), row, row, frames.commit(lsn + 5))
+        for routed, ticket in taken:
+            assert isinstance(routed, Record)
+            assert ticket.find_headers(routed.key) == routed.headers
+        intake.settle_all([ticket for _, ticket in taken])
 
     assert growth_kib(act, 250_000) < 4096
     assert (intake.window.record_count, intake.ledger.oldest) == (0, None)

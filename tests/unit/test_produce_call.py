@@ -6,12 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import KafkaException, Producer
 
 from cdc_relay.sinks import produce_call
 from cdc_relay.sinks.produce_call import find_call, takes_positions
 
 Sent = dict[str, Any]
+TIMED = ("timestamp", "headers")
 
 
 class FakeProducer:
@@ -24,8 +25,8 @@ class FakeProducer:
     def produce(self, *positions: object, **named: object) -> None:
         if len(positions) > 4 + len(self._order):
             raise TypeError("too many arguments")
-        sent = {"callback": None, "timestamp": 0, "headers": []} | dict(zip(self._order, positions[4:], strict=False))
-        sent |= named
+        sent = dict(zip(("topic", "value", "key", "partition"), positions, strict=False)) | {"callback": None}
+        sent |= {"timestamp": 0, "headers": []} | dict(zip(self._order, positions[4:], strict=False)) | named
         sent["callback"] = named.get("on_delivery") or sent["callback"]
         if not isinstance(sent["timestamp"], int):
             raise TypeError("expected a number")
@@ -61,8 +62,23 @@ def test_the_fake_is_believed_too() -> None:
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_another_order_is_noticed(name: str) -> None:
-    assert not takes_positions(CALLS[name]())
+def test_another_order_is_noticed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not ask_client(CALLS[name], monkeypatch)
+
+
+@pytest.mark.parametrize("error", [ValueError, KafkaException, BufferError, AttributeError])
+def test_a_client_that_answers_in_a_way_of_its_own_is_called_by_name(
+    error: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse() -> object:
+        raise error("no such client")
+
+    assert not ask_client(refuse, monkeypatch)
+
+
+def ask_client(make: Callable[[], object], monkeypatch: pytest.MonkeyPatch) -> bool:
+    monkeypatch.setattr(produce_call, "Producer", lambda _: make())
+    return produce_call._client_takes_positions.__wrapped__()
 
 
 @pytest.mark.parametrize("by_position", [True, False])
@@ -72,4 +88,5 @@ def test_both_ways_say_the_same(by_position: bool, monkeypatch: pytest.MonkeyPat
     produce = find_call(fake)  # type: ignore[arg-type]  # its produce() is all that is used
     produce("t", b"v", b"k", 3, print, None, 7, [("h", b"1")])
     [sent] = fake.sent
-    assert (sent["callback"], sent["timestamp"], sent["headers"]) == (print, 7, [("h", b"1")])
+    first = ("t", b"v", b"k", 3, print, 7, [("h", b"1")])
+    assert tuple(sent[name] for name in ("topic", "value", "key", "partition", "callback", *TIMED)) == first
