@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import cast
 
 from cdc_relay.counters import Counters, Survey
@@ -13,7 +13,7 @@ from cdc_relay.model import Ticket
 from cdc_relay.parking.entry import Claim
 from cdc_relay.sinks.sink import Reports, Slip
 
-__all__ = ["VerdictCounter"]
+__all__ = ["VerdictCounter", "split"]
 
 
 class VerdictCounter:
@@ -23,10 +23,10 @@ class VerdictCounter:
 
     def count(self, reports: Reports, *, has_claims: bool) -> Counter[str]:
         """How many verdicts there are, by topic. `has_claims`: not all of them are tickets."""
-        tickets, claims = _split(reports.delivered) if has_claims else (reports.delivered, [])
+        tickets, claims = split(reports.delivered, has_claims=has_claims)
         topics: Counter[str] = Counter()
         if tickets:
-            self._count_tickets(cast("list[Ticket]", tickets), topics)
+            self._count_tickets(tickets, topics)
         for claim in claims:
             topics[claim.topic] += 1
             self._counters.of(claim.outbox, claim.topic).published += 1
@@ -57,5 +57,7 @@ def label_of(slip: Slip) -> str:
     return slip.outbox if isinstance(slip, Claim) else slip.origin.label
 
 
-def _split(slips: Sequence[Slip]) -> tuple[list[Slip], list[Claim]]:
-    return [each for each in slips if not isinstance(each, Claim)], [each for each in slips if isinstance(each, Claim)]
+def split(slips: list[Slip], *, has_claims: bool) -> tuple[list[Ticket], list[Claim]]:
+    if not has_claims:
+        return cast("list[Ticket]", slips), []
+    return [each for each in slips if isinstance(each, Ticket)], [each for each in slips if isinstance(each, Claim)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cdc_relay.dispatch import strict_keys
+from cdc_relay.parking.entry import Claim
 from tests.unit.dispatch_rig import BROKEN, MISSING, POISON, Rig
 
 
@@ -145,3 +146,25 @@ def test_a_reconnect_does_not_take_the_rest_of_a_transaction_over_the_limit() ->
     rig.restart()
     rig.run(20)
     assert (len(rig.lot.rows), rig.dispatch.trouble) == (parked_count, "the lot is at its limit")
+
+
+def test_one_report_of_records_from_the_lot_and_from_the_stream() -> None:
+    """Each is settled where it belongs, and the strict key's next one follows."""
+    rig = Rig()
+    rig.write(("calm", "a"))
+    rig.turn()
+    rig.reject(rig.out()[0], BROKEN)
+    while not rig.out():
+        rig.run(0.5)
+    rig.write(("calm", "b"), ("strict", "c"), ("strict", "c"))
+    rig.turn()
+    first = rig.out()
+    assert [isinstance(slip, Claim) for slip in first] == [True, False, False]
+    for slip in first:
+        rig.sink.acknowledge(slip)
+    rig.turn()
+    [second] = rig.out()
+    assert (rig.lot.live(), rig.intake.window.record_count) == ([], 1)
+    rig.sink.acknowledge(second)
+    rig.run(1)
+    assert (rig.intake.ledger.safe_lsn, rig.stats.published_count) == (200, 4)
