@@ -6,12 +6,13 @@ A wrong guess costs a round trip, never a record: who is refused a second time, 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import structlog
 
 from cdc_relay.delivery.gates import Position
+from cdc_relay.dispatch.survey import find_placed
 from cdc_relay.model import Failure, Record, Ticket
 from cdc_relay.sinks.sink import Reject, Slip, TopicLimits
 
@@ -101,11 +102,8 @@ class Culprits:
         self._suspects[position] = reject.failure.code
         return True
 
-    def find_suspected(self, tickets: Sequence[Ticket]) -> list[Ticket]:
-        """By their transactions first: few have one of them, and a position is a call and a tuple."""
-        positions = self._suspects.keys() | self._bystanders
-        lsns = {lsn for lsn, _ in positions}
-        return [each for each in tickets if each.transaction.commit_lsn in lsns and each.position in positions]
+    def find_suspected(self, tickets: list[Ticket]) -> list[Ticket]:
+        return find_placed(tickets, self._suspects.keys() | self._bystanders)
 
     def acquit(self, slip: Slip) -> None:
         """It was delivered. What a topic takes alone and not together is narrow; what it used to refuse, repaired."""

@@ -10,7 +10,8 @@ from cdc_relay.model import Ticket
 cdef object _ticket = Ticket
 
 cdef enum:
-    ORIGIN = 2  # where a Ticket has what
+    ORDINAL = 1  # where a Ticket has what
+    ORIGIN = 2
     SIZE = 3
     TOPIC = 6
 
@@ -101,6 +102,21 @@ def survey(list tickets):
     for origin, times in spans.items():
         spans[origin] = times.span()
     return Survey(series, spans)
+
+
+def find_placed(list tickets, set positions):
+    """Rows of a transaction mostly come one after the other: it is looked up once for them."""
+    cdef set lsns = {lsn for lsn, _ in positions}
+    cdef list found = []
+    cdef object transaction = None
+    cdef bint is_theirs = False
+    for ticket in tickets:
+        if (<tuple>ticket)[0] is not transaction:
+            transaction = (<tuple>ticket)[0]
+            is_theirs = transaction.commit_lsn in lsns
+        if is_theirs and (transaction.commit_lsn, (<tuple>ticket)[ORDINAL]) in positions:
+            found.append(ticket)
+    return found
 
 
 cdef inline long long _commit_time(object transaction) except? -1:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cdc_relay.delivery.ledger import Ledger
-from cdc_relay.dispatch.survey import survey_in_python
+from cdc_relay.dispatch.survey import find_placed_in_python, survey_in_python
 from cdc_relay.model import Origin, Policy, Ticket, Transaction
 from tests.unit.native_rig import NATIVE, PYTHON, Twins, needs_native
 
@@ -43,6 +43,17 @@ def test_both_twins_find_the_same(twins: Twins) -> None:
     assert survey(batch) == expected._replace(series=dict(expected.series))
     assert dict(expected.series) == {(ORDERS, "a"): 3, (ORDERS, "b"): 1, (BILLS, "a"): 1, (ORDERS, "orders"): 3}
     assert expected.spans == {ORDERS: (7, 300, 500, 3 * 500 + 4 * 300), BILLS: (1, 500, 500, 500)}
+
+
+@needs_native
+@pytest.mark.parametrize("twins", [PYTHON, NATIVE], ids=["python", "native"])
+def test_both_twins_find_the_same_positions(twins: Twins) -> None:
+    from cdc_relay.native.reports import find_placed
+
+    batch = [each._replace(ordinal=number) for number, each in enumerate(tickets(twins.ledger()))]
+    for positions in (set(), {(1, 0)}, {(1, 1), (3, 3)}, {(3, 0), (2, 2)}, {each.position for each in batch}):
+        found = find_placed(batch, positions)
+        assert found == find_placed_in_python(batch, positions) == [x for x in batch if x.position in positions]
 
 
 @needs_native
