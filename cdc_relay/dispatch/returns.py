@@ -65,7 +65,7 @@ class Returns:
             self._verdicts.carry_out(reports.failed)
 
     def _settle_delivered(self, delivered: list[Slip]) -> None:
-        """Those from the lot one by one, and never so the stream's beside them: that would be 2 us for each."""
+        """Those from the lot one by one, and never so the stream's beside them: that would be 0.9 us for each."""
         tickets, claims = split(delivered, has_claims=bool(self._claims.open_ids))
         for claim in claims:
             self._conclude_claim(claim)
