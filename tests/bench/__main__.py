@@ -12,7 +12,7 @@ import click
 
 from tests.bench.facts import machine_facts, require_compiled
 from tests.bench.measurement import Book
-from tests.bench.part_cold import run_cold
+from tests.bench.part_cold import run_cold, run_start
 from tests.bench.part_hot import run_hot
 from tests.bench.part_latency import HALF, run_idle, run_latency
 from tests.bench.part_ratios import run_bad_rows, run_strict, run_tenants
@@ -24,6 +24,7 @@ from tests.bench.workloads import WORKLOADS, find_workload
 PARTS: dict[str, Callable[[Run], None]] = {
     "hot": run_hot,
     "cold": run_cold,
+    "start": run_start,
     "latency": run_latency,
     "idle": run_idle,
     "tenants": run_tenants,

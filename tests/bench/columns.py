@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-__all__ = ["COSTS", "RATE", "Column", "head", "row"]
+__all__ = ["COSTS", "FIRST_RECORD", "RATE", "RSS_PEAK", "Column", "head", "row"]
 
 
 @dataclass(frozen=True)
@@ -19,12 +19,14 @@ class Column:
 
 
 RATE = Column("events/s", "events_per_s", ",.0f")
+FIRST_RECORD = Column("first record s", "first_record_s", ".2f")
+RSS_PEAK = Column("peak RSS MB", "rss_peak_mb", ".0f")
 COSTS = (
     Column("connector µs", "connector_us", ".1f"),
     Column("Postgres µs", "postgres_us", ".1f"),
     Column("broker µs", "broker_us", ".1f"),
     Column("sum µs", "all_us", ".1f"),
-    Column("peak RSS MB", "rss_peak_mb", ".0f"),
+    RSS_PEAK,
 )
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from tests.bench.columns import COSTS, RATE, Column, head, row
+from tests.bench.columns import COSTS, FIRST_RECORD, RATE, RSS_PEAK, Column, head, row
 from tests.bench.goals import GOALS, Goal
 from tests.bench.measurement import Book, Measurement, load
 from tests.bench.peers.names import RELAY, TUNED_DEBEZIUM
@@ -18,7 +18,8 @@ __all__ = ["render"]
 # What a part's table shows; the first column is the one of the ratios and of the single rounds.
 _COLUMNS: dict[str, tuple[Column, ...]] = {
     "hot": (RATE, *COSTS),
-    "cold": (RATE, Column("first record s", "first_record_s", ".2f"), *COSTS),
+    "cold": (RATE, FIRST_RECORD, *COSTS),
+    "start": (FIRST_RECORD, RSS_PEAK),
     "latency": (
         Column("p50 ms", "p50_ms", ".1f"),
         Column("p99 ms", "p99_ms", ".1f"),
