@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.fixtures.history import Delivery, History, Report
+from tests.fixtures.history import Delivery, History, Incident, ParkedRow, Report
 
 TOPIC = "orders"
 
@@ -39,6 +39,14 @@ class Script:
 
     def sample(self, confirmed_lsn: int, *, at_ms: float) -> Script:
         self.history.sampled(confirmed_lsn, at_ms)
+        return self
+
+    def suffer(self, name: str, from_ms: float, to_ms: float, **excuse: bool) -> Script:
+        self.history.suffered(Incident(name, from_ms, to_ms, **excuse))
+        return self
+
+    def park(self, **statuses: str) -> Script:
+        self.history.found_parked(ParkedRow(name, status) for name, status in statuses.items())
         return self
 
     @property
@@ -204,3 +212,122 @@ def test_the_message_names_each_fault_with_examples() -> None:
         "stale last: 1",
     ):
         assert words in message
+
+
+# --- duplicates and what happened
+
+
+def killed_at_200() -> Script:
+    """a1 was delivered at 100 and comes again at 300; the relay was killed from 200 to 250."""
+    script = Script().commit("a1", upper_lsn=10).suffer("kill", 200, 250)
+    return script.deliver("a1", at_ms=100).deliver("a1", at_ms=300)
+
+
+def test_a_duplicate_that_a_fault_explains_is_counted_under_its_name() -> None:
+    report = killed_at_200().sample(5, at_ms=150).sample(10, at_ms=400).report
+    report.assert_clean()
+    assert report.explanations == {"kill": 1}
+
+
+def test_a_duplicate_without_any_fault_is_caught() -> None:
+    script = Script().commit("a1", upper_lsn=10).deliver("a1", "a1", at_ms=100)
+    script.history.watch_incidents()
+    assert fault_names(script) == {"duplicates without a reason"}
+
+
+@pytest.mark.parametrize(
+    "plant",
+    [
+        pytest.param(lambda script: script.sample(10, at_ms=150), id="confirmed before the fault"),
+        pytest.param(lambda script: script.sample(10, at_ms=280), id="confirmed after the repair, and again"),
+        pytest.param(lambda script: script.deliver("a1", at_ms=190), id="came again before the fault"),
+    ],
+)
+def test_a_duplicate_that_the_fault_cannot_have_caused_is_caught(plant: Callable[[Script], Script]) -> None:
+    assert fault_names(plant(killed_at_200())) == {"duplicates without a reason"}
+
+
+def test_what_was_confirmed_may_come_again_only_where_the_slot_may_go_back() -> None:
+    for rewinds, names in ((True, set()), (False, {"duplicates without a reason"})):
+        script = Script().commit("a1", upper_lsn=10).deliver("a1", at_ms=100).sample(10, at_ms=150)
+        script.suffer("crash of Postgres", 200, 250, rewinds=rewinds).sample(5, at_ms=260)
+        assert fault_names(script.deliver("a1", at_ms=300)) == names
+
+
+def test_a_slot_that_went_back_excuses_nothing_once_it_has_passed_again() -> None:
+    script = Script().commit("a1", upper_lsn=10).deliver("a1", at_ms=100).sample(10, at_ms=150)
+    script.suffer("crash of Postgres", 200, 250, rewinds=True).sample(5, at_ms=260).deliver("a1", at_ms=300)
+    script.sample(10, at_ms=310)
+    script.report.assert_clean()
+    assert fault_names(script.deliver("a1", at_ms=320)) == {"duplicates without a reason"}
+
+
+def test_the_newest_fault_that_explains_a_duplicate_is_the_one_that_is_named() -> None:
+    script = killed_at_200().suffer("cut", 10, 20).suffer("stop", 260, 270).suffer("later", 900, 950)
+    assert script.report.explanations == {"stop": 1}
+
+
+def test_a_record_that_was_on_its_way_out_of_the_lot_may_come_again_though_the_slot_had_passed_it() -> None:
+    script = killed_at_200().sample(10, at_ms=50).park(a1="published")
+    script.history.report().assert_clean()
+
+
+# --- keys that end on an old event, and replays
+
+
+@pytest.mark.parametrize(("leaves_stale", "names"), [(True, set()), (False, {"stale last"})])
+def test_only_a_process_that_was_paused_may_leave_a_key_stale(leaves_stale: bool, names: set[str]) -> None:
+    script = Script().commit("a1", "a2", upper_lsn=10).deliver("a1", "a2", at_ms=100)
+    script.suffer("pause", 50, 250, leaves_stale=leaves_stale).deliver("a1", at_ms=240)
+    assert fault_names(script) == names
+
+
+@pytest.mark.parametrize(("at_ms", "names"), [(240, set()), (260, {"out of order"})])
+def test_a_replay_may_be_out_of_order_while_it_runs(at_ms: int, names: set[str]) -> None:
+    script = Script().commit("a1", "a2").suffer("publication dropped", 200, 250, replays=True)
+    assert fault_names(script.deliver("a2", at_ms=100).deliver("a1", at_ms=at_ms).deliver("a2", at_ms=245)) == names
+
+
+# --- the lot
+
+
+@pytest.mark.parametrize("status", ["retrying", "behind", "scheduled", "dead"])
+def test_an_event_that_waits_in_the_lot_is_not_lost(status: str) -> None:
+    report = Script().commit("a1", "a2").deliver("a2").park(a1=status).report
+    report.assert_clean()
+    assert (report.waiting_count, report.discarded_count) == (1, 0)
+
+
+@pytest.mark.parametrize("status", ["discarded", "cancelled"])
+def test_an_event_that_an_operator_discarded_is_not_lost(status: str) -> None:
+    report = Script().commit("a1", "a2").deliver("a2").park(a1=status).report
+    report.assert_clean()
+    assert (report.waiting_count, report.discarded_count) == (0, 1)
+
+
+def test_what_the_lot_calls_published_and_nobody_got_is_lost() -> None:
+    assert fault_names(Script().commit("a1", "a2").deliver("a2").park(a1="published")) == {"lost"}
+
+
+@pytest.mark.parametrize("status", ["retrying", "dead", "discarded"])
+def test_an_event_that_was_delivered_and_is_in_the_lot_is_in_two_places(status: str) -> None:
+    assert fault_names(Script().commit("a1").deliver("a1").park(a1=status)) == {"in two places"}
+
+
+def test_a_record_that_was_taken_back_in_flight_may_be_on_the_topic() -> None:
+    script = Script().commit("a1", upper_lsn=10).deliver("a1", at_ms=100).park(a1="retrying")
+    assert fault_names(script.suffer("topic closed", 120, 200)) == {"in two places"}  # it began later
+    script.suffer("topic closed", 90, 200).report.assert_clean()
+
+
+@pytest.mark.parametrize(("parked_at_ms", "names"), [(40, set()), (60, {"passed by the slot"})])
+def test_the_slot_may_pass_what_the_lot_has_and_not_before_it_has_it(parked_at_ms: float, names: set[str]) -> None:
+    script = Script().commit("a1", upper_lsn=10).sample(10, at_ms=50)
+    script.history.found_parked([ParkedRow("a1", "dead", parked_at_ms)])
+    assert fault_names(script) == names
+
+
+def test_an_event_with_two_rows_in_the_lot_is_in_two_places() -> None:
+    script = Script().commit("a1").suffer("kill", 0, 1000)
+    script.history.found_parked([ParkedRow("a1", "published"), ParkedRow("a1", "published")])
+    assert fault_names(script.deliver("a1", at_ms=100)) == {"in two places"}
