@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: install demo test lint bench bench-peers bench-growth bench-flame compare-debezium lock clean
+.PHONY: install demo test lint chaos soak bench bench-peers bench-growth bench-flame compare-debezium lock clean
 
 install: $(VENV)/.demo
 demo: install
@@ -15,6 +15,15 @@ test: $(VENV)/.test
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports
+
+# A random walk through faults: make chaos MINUTES=60, again with the same choices: SEED=4711. Needs Java and Maven.
+MINUTES ?= 5
+chaos: $(VENV)/.test
+	$(BIN)/python -m tests.chaos.walk --minutes $(MINUTES) $(if $(SEED),--seed $(SEED)) $(CHAOS)
+
+# An hour at 2,000 events/s with a fault a minute: do memory, descriptors and latency stay as they were?
+soak: $(VENV)/.test
+	$(BIN)/python -m tests.soak --out .cache/soak.json $(SOAK)
 
 bench: $(VENV)/.test
 	$(BIN)/python -m tests.bench $(BENCH)
