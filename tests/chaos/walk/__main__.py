@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import islice
+from pathlib import Path
 
 import click
 
 from tests.chaos.walk.catalog import all_faults
-from tests.chaos.walk.ground import open_ground
+from tests.chaos.walk.ground import Ground, open_ground
 from tests.chaos.walk.summary import summarise
 from tests.chaos.walk.walk import Walk, choose_steps
 from tests.fixtures.kafka_jars import find_jars
@@ -21,8 +24,17 @@ from tests.fixtures.postgres_install import VERSIONS, find_install
 @click.option("--steps", type=int, default=None, help="At most so many.")
 @click.option("--pg", type=click.Choice([str(each) for each in VERSIONS]), default="18", show_default=True)
 @click.option("--ordering", type=click.Choice(["relaxed", "strict"]), default=None, help="Else the seed decides.")
+@click.option("--logs", type=click.Path(path_type=Path, file_okay=False), help="Where to leave what the relay said.")
 @click.option("--only", default="", help="Only the faults whose name has these words.")
-def main(seed: int | None, minutes: float, steps: int | None, pg: str, ordering: str | None, only: str) -> None:
+def main(
+    seed: int | None,
+    minutes: float,
+    steps: int | None,
+    pg: str,
+    ordering: str | None,
+    logs: Path | None,
+    only: str,
+) -> None:
     """A random walk through faults, judged by the oracle; exits with 1 where it finds something."""
     seed = random.SystemRandom().getrandbits(32) if seed is None else seed
     install, jars = find_install(int(pg)), find_jars()
@@ -33,10 +45,20 @@ def main(seed: int | None, minutes: float, steps: int | None, pg: str, ordering:
     print(f"seed {seed}, ordering {ordering}, Postgres {install.version}, {len(faults)} faults", flush=True)
     with open_ground(install, jars, ordering=ordering, seed=seed) as ground:
         walk = Walk(ground, seed, say=lambda text: print(text, flush=True))
-        walk.run(islice(choose_steps(faults, seed), steps), seconds=minutes * 60)
+        with _keeping(ground, logs):
+            walk.run(islice(choose_steps(faults, seed), steps), seconds=minutes * 60)
     report = ground.history.report()
     print(f"\n{summarise(report, walk.struck, faults)}\n\n{report}")
     report.assert_clean()
+
+
+@contextmanager
+def _keeping(ground: Ground, logs: Path | None) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        if logs is not None:
+            ground.copy_logs(logs)
 
 
 if __name__ == "__main__":

@@ -29,6 +29,7 @@ from tests.fixtures.scratch import remove_scratch, scratch_dir
 __all__ = ["Ground", "open_ground", "prepared_cluster"]
 
 MAX_MESSAGE_BYTES = 20_000
+BATCH_BYTES = 15_000  # a batch that the topic refuses as a whole would bring its good records out of order
 BAD_BYTES = 30_000  # of a payload that the topic refuses
 RECOVERY_SECONDS = 180.0
 SAMPLE_SECONDS = 0.03
@@ -136,6 +137,12 @@ class Ground:
             self.disk.destroy()
         remove_scratch(self.directory)
 
+    def copy_logs(self, directory: Path) -> None:
+        """What every relay said, for whoever has to find out."""
+        directory.mkdir(parents=True, exist_ok=True)
+        for number, relay in enumerate(self._relays):
+            (directory / f"relay{number}.log").write_text(relay.stderr)
+
     def _make_relay(self, config: Config, *arguments: str) -> RelayProcess:
         relay = RelayProcess(config, self.directory / f"relay{len(self._relays)}", *arguments)
         self._relays.append(relay)
@@ -147,6 +154,7 @@ class Ground:
             dsn=self.pipeline.dsn(host="127.0.0.1,127.0.0.1", port=ports),
             bootstrap=self.cluster.relay_bootstrap,
             source={"wal_sender_timeout": "6s"},
+            sink={"kafka": {"batch.size": BATCH_BYTES}},
             delivery={**TIMING, "ordering": self.ordering},
         )
 
