@@ -1,0 +1,74 @@
+"""The soak's own arithmetic: numbers without a gap, and what counts as calm."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.soak.course import Disturbance
+from tests.soak.load import KEYS_PER_WRITER
+from tests.soak.meter import Reading
+from tests.soak.reader import Numbers
+from tests.soak.verdict import Verdict, calm_test, judge
+
+ROUND = KEYS_PER_WRITER
+
+
+def seen(*numbers: int) -> Numbers:
+    found = Numbers()
+    for number in numbers:
+        found.see(0, number)
+    return found
+
+
+def test_all_numbers_in_order_are_complete() -> None:
+    found = seen(*range(1, 3 * ROUND + 1))
+    assert (found.first_count, found.duplicate_count, found.gaps) == (3 * ROUND, 0, [])
+    assert found.missing_count(0, 3 * ROUND) == 0
+
+
+def test_keys_may_overtake_each_other() -> None:
+    found = seen(2, 1, ROUND + 2, ROUND + 1)
+    assert (found.first_count, found.gaps) == (4, [])
+
+
+def test_a_number_that_is_left_out_is_a_gap() -> None:
+    assert seen(1, 2 * ROUND + 1).gaps == [(0, ROUND + 1, 2 * ROUND + 1)]
+
+
+def test_a_number_that_comes_again_is_a_duplicate() -> None:
+    found = seen(1, ROUND + 1, 1)
+    assert (found.first_count, found.duplicate_count, found.gaps) == (2, 1, [])
+
+
+@pytest.mark.parametrize(("count", "missing"), [(0, 0), (1, 0), (2, 1), (ROUND + 1, ROUND), (2 * ROUND, 2 * ROUND - 1)])
+def test_what_has_not_come_yet_is_counted(count: int, missing: int) -> None:
+    assert seen(1).missing_count(0, count) == missing
+
+
+def test_calm_begins_again_some_seconds_after_the_repair() -> None:
+    is_calm = calm_test([Disturbance("cut", 100.0, 110.0)])
+    assert [is_calm(at) for at in (99.0, 100.0, 112.0, 116.0)] == [True, False, False, True]
+
+
+def readings(rss_mb: float, descriptors: int, *, at: float) -> list[Reading]:
+    return [Reading(at + second, rss_mb, descriptors, 9) for second in range(0, 55, 5)]
+
+
+@pytest.mark.parametrize(
+    ("late_mb", "late_descriptors", "late_ms", "complaint"),
+    [
+        (88.0, 20, 10.0, None),
+        (90.0, 20, 10.0, "memory grew"),
+        (80.0, 21, 10.0, "file descriptors grew"),
+        (80.0, 20, 20.0, "p99 between faults grew"),
+    ],
+)
+def test_what_does_not_stay_as_it_was_is_said(
+    late_mb: float, late_descriptors: int, late_ms: float, complaint: str | None
+) -> None:
+    began, ended = 0.0, 3600.0
+    found = [*readings(80.0, 20, at=301), *readings(late_mb, late_descriptors, at=3541)]
+    arrivals = [(float(at), 10.0 if at < 1800 else late_ms) for at in range(3600)]
+    verdict: Verdict = judge(found, arrivals, [Disturbance("cut", 60, 70)], began_at=began, ended_at=ended)
+    assert [each for each in verdict.complaints if complaint is None or complaint not in each] == []
+    assert bool(verdict.complaints) == (complaint is not None)
