@@ -331,3 +331,10 @@ def test_an_event_with_two_rows_in_the_lot_is_in_two_places() -> None:
     script = Script().commit("a1").suffer("kill", 0, 1000)
     script.history.found_parked([ParkedRow("a1", "published"), ParkedRow("a1", "published")])
     assert fault_names(script.deliver("a1", at_ms=100)) == {"in two places"}
+
+
+@pytest.mark.parametrize(("parked_at_ms", "names"), [(240, set()), (260, {"in two places"})])
+def test_a_replay_may_park_an_event_once_more(parked_at_ms: float, names: set[str]) -> None:
+    script = Script().commit("a1").suffer("publication dropped", 200, 250, replays=True)
+    script.history.found_parked([ParkedRow("a1", "dead", 100), ParkedRow("a1", "dead", parked_at_ms)])
+    assert fault_names(script) == names
