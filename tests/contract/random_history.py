@@ -59,12 +59,13 @@ class History:
                 self._create_table(number)
             for _ in range(transactions):
                 self._transact()
+            self._leave_a_large_value_alone()
 
     def _create_table(self, number: int) -> None:
         rng = self._rng
         table = _Table(rng.choice(_SCHEMAS), f"{rng.choice(NAMES)[:55]}_{number}")
         names = rng.sample(NAMES, rng.randint(1, _MOST_COLUMNS))
-        table.columns = {name: rng.choice(self._types) for name in names}
+        table.columns = {name: self._pick_type() for name in names}
         key_names = [name for name, type_name in table.columns.items() if type_name in KEY_TYPES]
         table.keys = frozenset(rng.sample(key_names, min(len(key_names), rng.randint(0, 2))))
         definitions = [self._define(name, type_name) for name, type_name in table.columns.items()]
@@ -75,6 +76,19 @@ class History:
         self._tables.append(table)
         self._set_identity(table)
         self._store_outside(table)
+
+    def _pick_type(self) -> str:
+        """Text more often: it is what is kept outside of a row, and what quotes are for."""
+        return "text" if self._rng.random() < 0.25 else self._rng.choice(self._types)
+
+    def _leave_a_large_value_alone(self) -> None:
+        """Whatever chance did: every history has an update that does not send all of its row."""
+        table, number = sql.Identifier(self._rng.choice(_SCHEMAS), "large"), sql.Literal(self._rng.randint(1, 9))
+        self._execute("CREATE TABLE {} (id int PRIMARY KEY, n int, large text, {})", table, self._define("x", "text"))
+        self._execute("ALTER TABLE {} ALTER large SET STORAGE EXTERNAL", table)
+        self._execute("INSERT INTO {} VALUES (1, 1, {})", table, sql.Literal("x" * 9_000))
+        self._execute("UPDATE {} SET n = n + {}", table, number)
+        self._execute("UPDATE {} SET id = id + {}, x = 'y'", table, number)
 
     def _define(self, name: str, type_name: str) -> sql.Composed:
         return sql.SQL("{} {}").format(sql.Identifier(name), sql.SQL(type_name))
@@ -150,7 +164,7 @@ class History:
 
     def _add_column(self, table: _Table) -> None:
         self._number += 1
-        name, type_name = f"Added {self._number}", self._rng.choice(self._types)
+        name, type_name = f"Added {self._number}", self._pick_type()
         default = sql.Literal(make_value(self._rng, type_name))
         self._execute("ALTER TABLE {} ADD {} DEFAULT {}", table.identifier, self._define(name, type_name), default)
         table.columns[name] = type_name

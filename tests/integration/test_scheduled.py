@@ -86,7 +86,7 @@ def test_a_time_that_has_passed_is_no_schedule(events: Numbered) -> None:
 
 
 def test_a_time_that_no_timestamptz_can_be_is_dead_and_stops_nobody(events: Numbered) -> None:
-    """Of a text column: the lot would refuse it again and again, and everything after it would wait."""
+    """Of a text column: the lot would refuse it again and again, and with it all that is parked later."""
     events.sql("ALTER TABLE outbox ALTER scheduled_at TYPE text")
     start(events)
     for number, due in enumerate(["2099-01-01 00:00:00+16", "2099-01-01T00:00:00+05:60", "294276-12-31 23:59:59-01"]):
