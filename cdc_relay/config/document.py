@@ -12,8 +12,9 @@ import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from cdc_relay.config.problems import KeyPath, Problem
+from cdc_relay.config.sound_yaml import SoundLoader
 
-__all__ = ["Document", "Value", "parse_document"]
+__all__ = ["Document", "Value", "is_text", "parse_document"]
 
 Value = str | bool | None | list["Value"] | dict[str, "Value"]
 
@@ -32,7 +33,7 @@ class _RefusedError(Exception):
         self.problem = Problem(mark.line + 1, mark.column + 1, (), text) if mark else Problem(1, 1, (), text)
 
 
-class _Loader(yaml.SafeLoader):
+class _Loader(SoundLoader):
     """Composes nodes only; counts depth because composing recurses."""
 
     _depth = 0
@@ -127,6 +128,8 @@ def _read_mapping(document: Document, node: MappingNode, path: KeyPath) -> dict[
             document.problems.append(
                 Problem(line, column, (*path, "?"), "a key must be one word, not a list or a mapping")
             )
+        elif not is_text(key.value):
+            document.problems.append(Problem(line, column, (*path, key.value), "is not valid UTF-8 text"))
         elif key.value in values:
             first = document.places[(*path, key.value)][0]
             text = f"given twice, first on line {first}; remove one"
@@ -135,6 +138,11 @@ def _read_mapping(document: Document, node: MappingNode, path: KeyPath) -> dict[
             document.places[(*path, key.value)] = (line, column)
             values[key.value] = _read(document, value, (*path, key.value))
     return values
+
+
+def is_text(text: str) -> bool:
+    """An escape can write half a surrogate pair, which nothing can print or send."""
+    return text.isascii() or not any("\ud800" <= sign <= "\udfff" for sign in text)
 
 
 def _read_scalar(document: Document, node: ScalarNode, path: KeyPath) -> Value:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from cdc_relay.config.document import Document, Value
+from cdc_relay.config.document import Document, Value, is_text
 from cdc_relay.config.problems import KeyPath
 
 __all__ = ["Substitution", "escape"]
@@ -90,6 +90,6 @@ def _decode(content: bytes, name: str) -> str:
 def _check_text(text: str) -> str:
     if "\0" in text:
         raise ValueError("contains a NUL character")
-    if not text.isascii() and any("\ud800" <= sign <= "\udfff" for sign in text):
+    if not is_text(text):
         raise ValueError("is not valid UTF-8 text")
     return text

@@ -190,7 +190,7 @@ class Intake:
                 return None
             event = plan.event(row) if self._sentence is None else event_unseen(plan, row)
             ticket = make_ticket(routed, event, plan=plan, transaction=transaction, ordinal=ordinal)
-        except TypeError as exc:  # a check per row would cost 0.1 us
+        except (TypeError, AttributeError) as exc:  # a check per row would cost 0.1 us
             if UNCHANGED not in cast(Row, row):
                 raise
             raise DecodeError("Insert: expected every column, found one marked as unchanged") from exc

@@ -9,9 +9,13 @@ import base64
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import yaml
+from yaml.composer import ComposerError
+from yaml.nodes import Node
 
+from cdc_relay.config.sound_yaml import SoundLoader
 from cdc_relay.errors import ConfigError
 from cdc_relay.parking.desk_bytes import bytes_of, decode, encode, is_text
 from cdc_relay.parking.desk_json import explain_json, flatten, is_json, pretty
@@ -34,8 +38,18 @@ _DASHES = re.compile(r"^---[ \t]*(?:\n|\Z)", re.MULTILINE)
 _KEYS = ("topic", "key", "headers", "columns", "payload")
 
 
-class _Loader(yaml.SafeLoader):
-    """Only null is not text: an order number must not become a number, nor a country a boolean."""
+class _Loader(SoundLoader):
+    """Only null is not text: an order number must not become a number, nor a country a boolean.
+
+    Aliases are refused: with them a few lines are a text of gigabytes, or one that contains itself.
+    """
+
+    def compose_node(self, parent: Node | None, index: int) -> Node | None:
+        mark: Any = self.peek_event().start_mark  # type: ignore[no-untyped-call]  # the stubs leave it bare
+        if self.check_event(yaml.AliasEvent):
+            raise ComposerError(None, None, "aliases (*name) are refused; write it out", mark)
+        node: Node | None = super().compose_node(parent, index)
+        return node
 
 
 _TAGS = {f"tag:yaml.org,2002:{name}" for name in ("null", "str", "seq", "map")}

@@ -93,6 +93,7 @@ def check_named(part: Mapping[str, object], *, with_type: bool) -> Named:
     if given == "base64" and shown is None:
         raise ValueError("base64 must be text")
     named: Named = {"name": name, **cast("Named", numbers), given: shown}
+    name.encode()  # a lone surrogate is a ValueError in either
     bytes_of(named)
     return named
 

@@ -9,12 +9,14 @@ from typing import NamedTuple
 __all__ = ["Due", "parse_due"]
 
 _PRINTED = re.compile(
-    rb"(\d{4,6})-(\d\d)-(\d\d)[ T](\d\d):(\d\d):(\d\d)(?:\.(\d{1,6})\d*)?"
+    rb"(\d{4,6})-(\d\d)-(\d\d)[ T](\d\d):(\d\d):(\d\d)(?:\.(\d{1,6})(?P<finer>\d*))?"
     rb"(?P<zone>Z|(?P<sign>[+-])(?P<hours>\d\d)(?::?(?P<minutes>\d\d))?)?(?P<era> BC)?",
 )
 _LAST_YEAR, _FIRST_YEAR_BC = 294_276, 4_714  # a timestamptz goes no further, and the lot keeps it as one
 _CYCLE_YEARS, _CYCLE_DAYS = 400, 146_097  # the calendar repeats: datetime.date ends at year 9999
 _EPOCH_DAYS = date(1970, 1, 1).toordinal()
+_FIRST_US, _END_US = -210_866_803_200_000_000, 9_224_318_016_000_000_000  # of a timestamptz, since 1970
+_WIDEST_HOURS = 15  # of a zone: Postgres refuses a wider one
 
 
 class Due(NamedTuple):
@@ -36,7 +38,13 @@ def parse_due(printed: bytes) -> Due | None:
     micros = int((match[7] or b"").ljust(6, b"0"))
     minutes = (days * 24 + hour) * 60 + minute - _offset_minutes(match)
     at_us = (minutes * 60 + second) * 1_000_000 + micros
+    if not _is_zone(match) or not _FIRST_US <= at_us < _END_US - bool(match["finer"]):  # Postgres may round it up
+        return None
     return Due(at_us, _with_zone(printed.decode("ascii"), has_zone=match["zone"] is not None))
+
+
+def _is_zone(match: re.Match[bytes]) -> bool:
+    return int(match["hours"] or 0) <= _WIDEST_HOURS and int(match["minutes"] or 0) < 60
 
 
 def _offset_minutes(match: re.Match[bytes]) -> int:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import random
 import time
-from collections.abc import Callable
-from typing import Any
 
 import pytest
 
@@ -27,7 +24,8 @@ from cdc_relay.protocol.messages import (
     Type,
     Update,
 )
-from tests.contract.slot_reading import DEADLINE_SECONDS, only, read_all, reading, replicated_from
+from tests.contract.other_decoder import as_events, read_events
+from tests.contract.slot_reading import only, read_all, reading, replicated_from
 from tests.fixtures.database import Database
 
 pytestmark = pytest.mark.core
@@ -157,24 +155,13 @@ def test_origin_of_a_replicated_transaction(database: Database, slots: list[str]
 
 
 def test_same_events_as_another_decoder(database: Database, slots: list[str]) -> None:
-    """pgoutput-decoder has no call that only decodes: it reads the second slot over a line of its own."""
-    reason = "pgoutput-decoder 0.1.0 is built for Python 3.12 and newer"
-    oracle = pytest.importorskip("pgoutput_decoder", reason=reason, exc_type=ImportError)
     database.execute(
         "CREATE TABLE t (id int PRIMARY KEY, big bigint, small smallint, flag boolean, s text, v varchar, u uuid)"
     )
     database.execute("ALTER TABLE t REPLICA IDENTITY FULL")
     write_at_random(database, random.Random(4711))
     ours = as_events(read_all(database, slots[0]))
-    reader = oracle.LogicalReplicationReader(
-        publication_name="everything",
-        slot_name=slots[1],
-        host="127.0.0.1",
-        port=database.server.port,
-        database=database.name,
-        user="postgres",
-    )
-    assert asyncio.run(collect(reader, len(ours))) == ours
+    assert read_events(database, slots[1], len(ours)) == ours
 
 
 def write_at_random(database: Database, rng: random.Random) -> None:
@@ -203,39 +190,3 @@ def write_at_random(database: Database, rng: random.Random) -> None:
                 conn.execute("DELETE FROM t WHERE id = %s", [victim])
             if rng.random() < 0.2:
                 conn.commit()
-
-
-Event = tuple[str, dict[str, object] | None, dict[str, object] | None]
-CONVERTERS: dict[int, Callable[[bytes], object]] = {16: lambda value: value == b"t", 20: int, 21: int, 23: int}
-
-
-def as_events(messages: list[Message]) -> list[Event]:
-    """Our messages in the oracle's words: operation, before, after, values as Python's own types."""
-    [relation] = only(messages, Relation)
-
-    def as_dict(row: Row | None) -> dict[str, object] | None:
-        return (
-            None
-            if row is None
-            else {
-                column.name: CONVERTERS.get(column.type_oid, bytes.decode)(value) if isinstance(value, bytes) else None
-                for column, value in zip(relation.columns, row, strict=True)
-            }
-        )
-
-    events: list[Event] = []
-    for message in messages:
-        match message:
-            case Insert(_, row):
-                events.append(("c", None, as_dict(row)))
-            case Update(_, _, old_row, row):
-                events.append(("u", as_dict(old_row), as_dict(row)))
-            case Delete(_, _, old_row):
-                events.append(("d", as_dict(old_row), None))
-    return events
-
-
-async def collect(reader: Any, count: int) -> list[Event]:
-    messages = [await asyncio.wait_for(anext(reader), DEADLINE_SECONDS) for _ in range(count)]
-    await reader.stop()
-    return [(message.op, message.before, message.after) for message in messages]

@@ -85,6 +85,17 @@ def test_a_time_that_has_passed_is_no_schedule(events: Numbered) -> None:
     assert (numbers(events), events.lot()) == ([0, 1, 2], {})
 
 
+def test_a_time_that_no_timestamptz_can_be_is_dead_and_stops_nobody(events: Numbered) -> None:
+    """Of a text column: the lot would refuse it again and again, and with it all that is parked later."""
+    events.sql("ALTER TABLE outbox ALTER scheduled_at TYPE text")
+    start(events)
+    for number, due in enumerate(["2099-01-01 00:00:00+16", "2099-01-01T00:00:00+05:60", "294276-12-31 23:59:59-01"]):
+        events.commit([("k", number)], due=f"'{due}'")
+    events.commit([("k", 3)])
+    events.wait_until_delivered(without=[0, 1, 2])
+    events.wait_for_lot(dead=3)
+
+
 @pytest.mark.parametrize("is_killed", [False, True], ids=["stopped", "killed"])
 def test_what_became_due_while_the_relay_was_down_goes_out_at_once(events: Numbered, is_killed: bool) -> None:
     relay = start(events)

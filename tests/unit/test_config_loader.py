@@ -24,6 +24,7 @@ sink:
 outboxes:
   - table: public.outbox
 """
+_NO_TEXT = r"relay.yaml:10: outboxes[0].routes[0].headers.'\ud800': is not valid UTF-8 text"
 _EXAMPLES = sorted((Path(__file__).parents[2] / "config").glob("*.yaml"))
 
 
@@ -131,6 +132,19 @@ htpp: {}
         ("a: b\n  c: d\n", "relay.yaml:2: not YAML at column 4: mapping values are not allowed here"),
         ("a: \x01", "relay.yaml:1: not YAML: a control character, which YAML does not allow"),
         (_GOOD + "http: &a {}\ndelivery: *a\n", "relay.yaml:11: aliases (*name) are refused; write it out"),
+        (
+            _GOOD + 'service: "\\U00110000"\n',
+            "relay.yaml:10: not YAML at column 13: found a number that no character or version has",
+        ),
+        (
+            _GOOD + 'service: "\\UFFFFFFFF"\n',
+            "relay.yaml:10: not YAML at column 13: found a number that no character or version has",
+        ),
+        (
+            f"%YAML 1.{'9' * 5000}\n---\n{_GOOD}",
+            "relay.yaml:1: not YAML at column 9: found a number that no character or version has",
+        ),
+        (_GOOD + '    routes: [{topic: t, headers: {"\\ud800": x}}]\n', _NO_TEXT),
         ("a: " + "[" * 5000, "relay.yaml:1: nested deeper than 32 levels"),
         (_GOOD + "http:\n", "relay.yaml:10: http: has no value; give it one, or remove the key"),
         (_GOOD + "? [a]\n: b\n", "relay.yaml:10: ?: a key must be one word, not a list or a mapping"),

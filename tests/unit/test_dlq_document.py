@@ -80,10 +80,35 @@ def test_garbage_is_no_document_and_no_line(text: str) -> None:
         from_line(text)
 
 
-@pytest.mark.parametrize("key", ["!!timestamp x", "!!int x", "!!python/name:os.system", "*a", "[" * 20_000, "{[a]: b}"])
+ODD_KEYS = ["!!timestamp x", "!!int x", "!!python/name:os.system", "*a", "[" * 20_000, "{[a]: b}", r'"\UFFFFFFFF"']
+
+
+@pytest.mark.parametrize("key", [*ODD_KEYS, r'"\U00110000"', r'"\ud800"'])
 def test_yaml_that_is_more_than_text_is_refused(key: str) -> None:
     with pytest.raises(ConfigError):
         read_document(f"topic: t\nkey: {key}\nheaders: []\n---\n{{}}", make_row())
+
+
+def test_a_document_that_names_itself_many_times_is_refused_at_once() -> None:
+    """Eleven levels of ten would be a name of a hundred gigabytes."""
+    levels = "\n".join(f"  - &a{level} [{', '.join([f'*a{level - 1}'] * 10)}]" for level in range(1, 12))
+    bomb = f"topic: t\nkey: null\nheaders:\n  - &a0 [x]\n{levels}\n  - {{name: *a11, value: x}}\n---\n{{}}"
+    with pytest.raises(ConfigError, match="line 5: aliases"):
+        read_document(bomb, make_row())
+
+
+def test_a_version_of_more_digits_than_python_counts_is_refused() -> None:
+    with pytest.raises(ConfigError, match="line 1: found a number"):
+        read_document(f"%YAML 1.{'9' * 5000}\ntopic: t\nkey: k\nheaders: []\npayload: x\n", make_row())
+
+
+@pytest.mark.parametrize("columns", [{}, {"topic": None, "columns": [{"name": "id", "type": 25, "value": "1"}]}])
+def test_a_name_that_utf_8_cannot_say_is_refused(columns: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match="not UTF-8"):
+        edited("name: id", r'name: "\ud800"', **columns)
+    line = to_line(make_row(headers=[{"name": "\ud800", "value": "x"}], **columns))
+    with pytest.raises(ValueError, match="headers: it is not UTF-8"):
+        from_line(line)
 
 
 def edited(old: str, new: str, *, force: bool = False, **columns: Any) -> Content:

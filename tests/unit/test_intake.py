@@ -13,6 +13,7 @@ from cdc_relay.routing.router import Route, Router
 from cdc_relay.routing.templates import Template
 from tests.unit import frames
 from tests.unit.intake_rig import OUTBOX, ROW, feed, make_intake
+from tests.unit.native_frames import COLUMNS, OUTBOXES, raw_insert
 from tests.unit.native_rig import Twins
 
 
@@ -23,6 +24,24 @@ def test_an_insert_becomes_the_default_route_s_record(twins: Twins) -> None:
     assert isinstance(record, Record)
     assert record[:5] == ("outbox.event.order", b"k1", b'{"n": 1.10}', [("id", b"e1")], time_us // 1000)
     assert record.size_bytes == len("id") + len(b"e1") + len(b"k1") + len(b'{"n": 1.10}')
+
+
+@pytest.mark.parametrize("name", sorted(OUTBOXES))
+@pytest.mark.parametrize("column", range(len(COLUMNS)))
+def test_an_inserted_column_that_is_marked_as_unchanged_is_refused_or_not_used(
+    twins: Twins, name: str, column: int
+) -> None:
+    """Postgres sends none. What every route says of it is the same."""
+    intake = make_intake(twins, OUTBOXES[name])
+    feed(intake, frames.begin(90), frames.relation(columns=COLUMNS), frames.insert(*ROW, None, None, None))
+    row: list[bytes | str | None] = [*ROW, None, None, None]
+    row[column] = "u"
+    try:
+        outcome = intake.take(raw_insert(1, row))
+    except DecodeError as refusal:
+        assert "marked as unchanged" in str(refusal)
+    else:
+        assert outcome is None or "UNCHANGED" not in str(outcome[0])
 
 
 def test_a_ticket_names_its_place_and_settles_its_transaction(twins: Twins) -> None:
