@@ -19,7 +19,7 @@ __all__ = ["Document", "Value", "parse_document"]
 Value = str | bool | None | list["Value"] | dict[str, "Value"]
 
 _DEEPEST = 32
-_MOST_VALUES = 100_000  # ten thousand routes and more; a megabyte of one-letter keys took half a minute to read
+_MOST_VALUES = 100_000  # ten thousand routes and more
 _CONDITIONS = "when"  # below this key a null that was written out is a value: it asks for NULL
 _TAG = "tag:yaml.org,2002:"
 _PLAIN_TAGS = {_TAG + name for name in ("str", "int", "float", "bool", "null", "timestamp", "map", "seq", "value")}

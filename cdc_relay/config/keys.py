@@ -15,7 +15,7 @@ from cdc_relay.config.problems import KeyPath
 __all__ = ["Section", "keep_known_keys", "known_keys", "name_hint", "names_its_items", "section_of"]
 
 Section = type[BaseModel]
-_HINTED = 50  # as many as are shown: to look for the nearest of each of a hundred thousand takes minutes
+_HINTED = 50  # as many as are shown
 
 
 def known_keys(section: Section) -> dict[str, FieldInfo]:

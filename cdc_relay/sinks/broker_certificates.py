@@ -1,4 +1,4 @@
-"""What is wrong with a broker's certificate: librdkafka says only that it could not be verified. Blocks within limits."""
+"""What is wrong with a broker's certificate: librdkafka only says that it could not be verified. Blocks in limits."""
 
 from __future__ import annotations
 

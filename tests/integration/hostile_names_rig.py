@@ -27,7 +27,7 @@ HOSTILE_NAMES = [
     'x"."y"); DROP TABLE public.canary; --',
     "new\nline; DROP TABLE public.canary;\n\\! touch pwned\n",
     "E'\\'; DROP TABLE public.canary; --'",
-    "/* */ üñí ☃ 𝔘 %s {0} ${x} :'slot' :slot \\ $1",
+    "/* */ üñí ☃ 漢 %s {0} ${x} :'slot' :slot \\ $1",
 ]
 ROLES = ("id", "key", "type", "payload", "timestamp")
 TYPES = {"id": "uuid PRIMARY KEY", "key": "text", "type": "text", "payload": "jsonb", "timestamp": "timestamptz"}

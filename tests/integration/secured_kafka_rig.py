@@ -1,5 +1,5 @@
-"""A broker with two doors, SCRAM-SHA-512 over TLS and certificates of both sides, ACLs behind both; and doors where it shows
-a certificate that nobody should trust."""
+"""A broker with two doors, SCRAM-SHA-512 over TLS and certificates of both sides, ACLs behind both; and doors where it
+shows a certificate that nobody should trust."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The ACLs of docs/privileges.md, each taken away: what the operator sees, that nothing is lost, and that it goes on when
-the right is back. Write that is taken away while others flow: test_closed_topics.py; the rights of `topics apply`:
+"""The ACLs of docs/privileges.md, each taken away: what the operator sees, that nothing is lost, and that it goes on
+when the right is back. Write that is taken away while others flow: test_closed_topics.py; the rights of `topics apply`:
 test_topics.py; those that `check` names: test_check_kafka.py."""
 
 from __future__ import annotations

@@ -84,6 +84,7 @@ def test_one_right_more_would_be_noticed(pipeline: Pipeline, more: str) -> None:
 def test_every_connection_of_a_relay_is_that_role_s(pipeline: Pipeline) -> None:
     pipeline.start_relay()
     rows = pipeline.database.execute(
-        "SELECT usename FROM pg_stat_activity WHERE application_name LIKE 'cdc-relay:%' AND datname = current_database()"
+        "SELECT usename FROM pg_stat_activity"
+        " WHERE application_name LIKE 'cdc-relay:%' AND datname = current_database()"
     )
     assert (len(rows), set(rows)) == (3, {(pipeline.role,)})

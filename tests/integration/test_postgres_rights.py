@@ -1,5 +1,5 @@
-"""The rights of docs/privileges.md in Postgres, each taken away before a start: refused with the right that is missing and
-the statement that gives it; after the repair what was committed meanwhile arrives.
+"""The rights of docs/privileges.md in Postgres, each taken away before a start: refused with the right that is missing
+and the statement that gives it; after the repair what was committed meanwhile arrives.
 
 REPLICATION: test_bad_starts.py. INSERT on the lot while it runs: test_lot_troubles.py. DELETE: test_retention_lot.py.
 """

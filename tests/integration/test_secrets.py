@@ -59,8 +59,9 @@ def pipeline(secured: SecuredKafka, make_pipeline: MakePipeline) -> Pipeline:
 def full_of_secrets(pipeline: Pipeline, secured: SecuredKafka, **changes: str) -> Config:
     """Passwords of the database, of the lot's line, of the user, and of a key that only the password opens."""
     client = secured.authority.issue("relay", password=KEY_PASSWORD)
-    key = {"ssl_key_location": str(client.key), "ssl_certificate_location": str(client.certificate)}
-    kafka = secured.by("scram", **key, ssl_key_password=KEY_PASSWORD)["sink"]["kafka"] | TALKATIVE | changes
+    key = {"ssl.key.location": str(client.key), "ssl.certificate.location": str(client.certificate)}
+    key |= {"ssl.key.password": KEY_PASSWORD}
+    kafka = secured.by("scram")["sink"]["kafka"] | key | TALKATIVE | changes
     dsn = pipeline.dsn(sslpassword=KEY_PASSWORD)
     return pipeline.config(dsn=dsn, sink={"kafka": kafka}, parking={"dsn": dsn}, topics={pipeline.topic: {}})
 
