@@ -17,9 +17,7 @@ import pytest
 import yaml
 
 from tests.fixtures.fix_relay import MakePipeline, MakeRelay, Pipeline
-from tests.fixtures.net import NET
 from tests.fixtures.planted import KEY_PASSWORD, PASSWORD, PASSWORDS, SASL_PASSWORD
-from tests.fixtures.process import wait_until
 from tests.fixtures.relay_process import Config
 from tests.integration.secured_kafka_rig import SecuredKafka, secured_kafka
 from tests.integration.waiting_rig import assert_it_delivers
@@ -126,7 +124,6 @@ def test_the_command_line_shows_no_secret_and_the_environment_is_its_owner_s(
     assert process.children(recursive=True) == []
     found = os.stat(f"/proc/{relay.pid}/environ")  # noqa: PTH116 - of the kernel's own files
     assert stat.S_IMODE(found.st_mode) == 0o400
-    wait_until(lambda: not NET.draw(), timeout=1, what="the net is empty so far")
 
 
 def assert_nothing_is_shown(text: str) -> None:
