@@ -13,6 +13,7 @@ from confluent_kafka.admin._metadata import ClusterMetadata
 
 from cdc_relay.admin.topics_refusals import NO_RIGHT
 from cdc_relay.errors import AwayError, ConfigError, RefusedError, RelayError
+from cdc_relay.sinks.broker_certificates import explain
 from cdc_relay.sinks.producers import admin_properties, producer_properties, text_of
 
 __all__ = ["UNKNOWN_TOPIC", "KafkaAdmin"]
@@ -35,6 +36,7 @@ class KafkaAdmin:
 
     def __init__(self, properties: Mapping[str, str]) -> None:
         self.complaint: KafkaError | None = None
+        self._properties = properties
         asked = {**admin_properties(producer_properties(properties)), "error_cb": self._on_error}
         try:
             self.client = AdminClient(asked)  # type: ignore[arg-type]  # the stubs know no callback
@@ -87,7 +89,8 @@ class KafkaAdmin:
     def _away(self, answer: KafkaError) -> RelayError:
         if self.complaint is not None and self.is_refused:
             remedy = "check the security settings under sink.kafka: protocol, mechanism, user, password, certificates"
-            return RefusedError(f"Kafka refuses to let us in: {self.complaint.str()}", remedy=remedy)
+            cause = self.complaint.str() + explain(self.complaint.str(), self._properties)
+            return RefusedError(f"Kafka refuses to let us in: {cause}", remedy=remedy)
         cause = (self.complaint or answer).str()
         remedy = "check sink.kafka bootstrap.servers, security settings, and that the brokers run"
         return AwayError(f"Kafka does not answer: {cause}", remedy=remedy)

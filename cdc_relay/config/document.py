@@ -1,7 +1,8 @@
 """YAML text to plain values plus the place of every key: no substitution, no models, no objects but our own.
 
 Numbers stay the text that was written (`sasl.password: 0123` is not 83); only yes/no values are told apart.
-Aliases are refused: a few lines of them expand to gigabytes, and a configuration this small needs none.
+Aliases are refused: a few lines of them expand to gigabytes, and a configuration this small needs none. So are depth
+and length that no configuration has.
 """
 
 from __future__ import annotations
@@ -19,9 +20,12 @@ __all__ = ["Document", "Value", "is_text", "parse_document"]
 Value = str | bool | None | list["Value"] | dict[str, "Value"]
 
 _DEEPEST = 32
+_MOST_VALUES = 100_000  # ten thousand routes and more
 _CONDITIONS = "when"  # below this key a null that was written out is a value: it asks for NULL
 _TAG = "tag:yaml.org,2002:"
 _PLAIN_TAGS = {_TAG + name for name in ("str", "int", "float", "bool", "null", "timestamp", "map", "seq", "value")}
+_KEY_TAGS = _PLAIN_TAGS | {_TAG + "merge"}  # <<, which is no key of ours, and is said to be unknown
+_NO_TAGS = "tags (!…) are refused; only plain values, lists and mappings are read"
 
 
 class _RefusedError(Exception):
@@ -34,9 +38,10 @@ class _RefusedError(Exception):
 
 
 class _Loader(SoundLoader):
-    """Composes nodes only; counts depth because composing recurses."""
+    """Composes nodes only; counts them, and depth because composing recurses."""
 
     _depth = 0
+    _count = 0
 
     def compose_node(self, parent: Node | None, index: int) -> Node | None:
         event: yaml.Event = self.peek_event()  # type: ignore[no-untyped-call]  # the stubs leave it bare
@@ -44,7 +49,12 @@ class _Loader(SoundLoader):
             raise _RefusedError("aliases (*name) are refused; write it out", event)
         if self._depth >= _DEEPEST:
             raise _RefusedError(f"nested deeper than {_DEEPEST} levels", event)
+        if self._count >= _MOST_VALUES:
+            raise _RefusedError(
+                f"more than {_MOST_VALUES} keys and values; that is no configuration of cdc-relay", event
+            )
         self._depth += 1
+        self._count += 1
         node: Node | None = super().compose_node(parent, index)
         self._depth -= 1
         return node
@@ -58,9 +68,14 @@ class Document:
     places: dict[KeyPath, tuple[int, int]] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
     excused: set[KeyPath] = field(default_factory=set)  # missing, but the misspelt key was reported
+    _troubled: set[KeyPath] = field(default_factory=set)  # the paths of the problems
 
     def report(self, path: KeyPath, text: str) -> None:
-        self.problems.append(Problem(*self.place(path), path, text))
+        self.add(Problem(*self.place(path), path, text))
+
+    def add(self, problem: Problem) -> None:
+        self.problems.append(problem)
+        self._troubled.add(problem.path)
 
     def place(self, path: KeyPath) -> tuple[int, int]:
         """Of the key itself, or of the nearest key above it when it is missing."""
@@ -69,7 +84,8 @@ class Document:
         return self.places.get(path, (1, 1))
 
     def reported(self, path: KeyPath) -> bool:
-        return path in self.excused or any(path[: len(problem.path)] == problem.path for problem in self.problems)
+        above = (path[:length] for length in range(len(path) + 1))
+        return path in self.excused or any(each in self._troubled for each in above)
 
 
 def parse_document(text: str) -> Document:
@@ -78,12 +94,12 @@ def parse_document(text: str) -> Document:
     try:
         node = yaml.compose(text, Loader=_Loader)
     except _RefusedError as exc:
-        document.problems.append(exc.problem)
+        document.add(exc.problem)
     except yaml.MarkedYAMLError as exc:
-        document.problems.append(_syntax_problem(exc))
+        document.add(_syntax_problem(exc))
     except yaml.reader.ReaderError as exc:
         line = text.count("\n", 0, exc.position) + 1
-        document.problems.append(Problem(line, 1, (), "not YAML: a control character, which YAML does not allow"))
+        document.add(Problem(line, 1, (), "not YAML: a control character, which YAML does not allow"))
     else:
         _read_root(document, node)
     return document
@@ -107,7 +123,7 @@ def _read_root(document: Document, node: Node | None) -> None:
 def _read(document: Document, node: Node, path: KeyPath) -> Value:
     document.places.setdefault(path, (node.start_mark.line + 1, node.start_mark.column + 1))
     if node.tag not in _PLAIN_TAGS:
-        document.report(path, "tags (!…) are refused; only plain values, lists and mappings are read")
+        document.report(path, _NO_TAGS)
         return None
     match node:
         case MappingNode():
@@ -125,15 +141,15 @@ def _read_mapping(document: Document, node: MappingNode, path: KeyPath) -> dict[
     for key, value in node.value:
         line, column = key.start_mark.line + 1, key.start_mark.column + 1
         if not isinstance(key, ScalarNode):
-            document.problems.append(
-                Problem(line, column, (*path, "?"), "a key must be one word, not a list or a mapping")
-            )
+            document.add(Problem(line, column, (*path, "?"), "a key must be one word, not a list or a mapping"))
+        elif key.tag not in _KEY_TAGS:
+            document.add(Problem(line, column, (*path, "?"), _NO_TAGS))
         elif not is_text(key.value):
-            document.problems.append(Problem(line, column, (*path, key.value), "is not valid UTF-8 text"))
+            document.add(Problem(line, column, (*path, key.value), "is not valid UTF-8 text"))
         elif key.value in values:
             first = document.places[(*path, key.value)][0]
             text = f"given twice, first on line {first}; remove one"
-            document.problems.append(Problem(line, column, (*path, key.value), text))
+            document.add(Problem(line, column, (*path, key.value), text))
         else:
             document.places[(*path, key.value)] = (line, column)
             values[key.value] = _read(document, value, (*path, key.value))

@@ -15,6 +15,7 @@ from cdc_relay.config.problems import KeyPath
 __all__ = ["Section", "keep_known_keys", "known_keys", "name_hint", "names_its_items", "section_of"]
 
 Section = type[BaseModel]
+_HINTED = 50  # as many as are shown
 
 
 def known_keys(section: Section) -> dict[str, FieldInfo]:
@@ -41,7 +42,7 @@ def keep_known_keys(document: Document, value: Value, section: Section, path: Ke
     if not isinstance(value, dict):
         return value
     keys = known_keys(section)
-    for key in value.keys() - keys.keys():
+    for key in (key for key in value if key not in keys):
         nearest = _report(document, (*path, key), keys)
         document.excused.add(path)  # what the section lacks as a whole may be the key that was misspelt
         if nearest and nearest not in value:
@@ -65,6 +66,9 @@ def name_hint(name: str, known: Iterable[str]) -> tuple[str | None, str]:
 
 
 def _report(document: Document, path: KeyPath, known: Iterable[str]) -> str | None:
+    if len(document.problems) >= _HINTED:
+        document.report(path, "unknown key")
+        return None
     nearest, hint = name_hint(str(path[-1]), known)
     document.report(path, f"unknown key; {hint}")
     return nearest

@@ -19,6 +19,7 @@ from cdc_relay.logs import learn_secrets
 __all__ = ["load", "parse"]
 
 _LARGEST_BYTES = 1 << 20
+_SHOWN_PROBLEMS = 50
 
 
 def load(path: Path) -> RelayConfig:
@@ -33,10 +34,15 @@ def parse(text: str, *, file: str, environment: Mapping[str, str], folder: Path)
     document = parse_document(text)
     config = _build(document, Substitution(environment, folder)) if document.root is not None else None
     if config is None or document.problems:
-        raise ConfigError(
-            "\n".join(problem.show(file) for problem in sorted(set(document.problems), key=Problem.order))
-        )
+        raise ConfigError("\n".join(_show(document, file)))
     return config.remember(Places(file, document.places))
+
+
+def _show(document: Document, file: str) -> list[str]:
+    found = sorted(set(document.problems), key=Problem.order)
+    hidden = len(found) - _SHOWN_PROBLEMS
+    lines = [problem.show(file) for problem in found[:_SHOWN_PROBLEMS]]
+    return [*lines, f"{file}: and {hidden} problems more"] if hidden > 0 else lines
 
 
 def _build(document: Document, substitution: Substitution) -> RelayConfig | None:

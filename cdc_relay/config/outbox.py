@@ -111,7 +111,8 @@ def check_outboxes(outboxes: tuple[OutboxConfig, ...]) -> tuple[OutboxConfig, ..
 
 
 def _repeated(labels: list[str], outboxes: tuple[OutboxConfig, ...]) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    firsts: dict[str, int] = {}
     for place, label in enumerate(labels):
-        if label in labels[:place]:
+        if (first := firsts.setdefault(label, place)) != place:
             key = "table" if outboxes[place].message_prefix is None else "message_prefix"
-            yield (place, key), f"the same {key} as outboxes[{labels.index(label)}]"
+            yield (place, key), f"the same {key} as outboxes[{first}]"

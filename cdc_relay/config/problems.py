@@ -16,6 +16,7 @@ from cdc_relay.config.fields import kind_of_value
 __all__ = ["KeyPath", "Problem", "show_path", "translate"]
 
 KeyPath = tuple[str | int, ...]
+_SHOWN_CHARS = 60  # of a key: the line says where it is
 
 
 class Problem(NamedTuple):
@@ -38,8 +39,12 @@ def show_path(path: Iterable[str | int]) -> str:
         if isinstance(step, int):
             shown += f"[{step}]"
         else:
-            shown += ("." if shown else "") + (step if step.isprintable() else repr(step))
+            shown += ("." if shown else "") + _shorten(step if step.isprintable() else repr(step))
     return shown
+
+
+def _shorten(step: str) -> str:
+    return step if len(step) <= _SHOWN_CHARS else f"{step[:_SHOWN_CHARS]}…"
 
 
 def translate(error: ValidationError) -> Iterator[tuple[KeyPath, str]]:

@@ -22,6 +22,7 @@ __all__ = [
 
 _FIELD = re.compile(r'("(?:[^"]|"")*"|[^".]+)((?:\.[^."]+)*)')
 _WORDS = ("not", "exact")
+_ATTRIBUTE = re.compile(r"__\w+__")  # of a Python object
 
 
 def parse_field(text: str) -> Field:
@@ -37,9 +38,12 @@ def spell_field(field: Field) -> str:
 
 def parse_template(text: str) -> Template:
     try:
-        return Template.parse(text, parse_field)
+        template = Template.parse(text, parse_field)
     except ConfigError:
         raise ValueError("every '{' needs a column name and a '}', such as outbox.event.{aggregatetype}") from None
+    if any(_ATTRIBUTE.fullmatch(step) for field in template.fields for step in field.path):
+        raise ValueError("a template reads columns and places in JSON, and no attributes such as __class__")
+    return template
 
 
 def spell_template(template: Template) -> str:

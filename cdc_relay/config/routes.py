@@ -120,9 +120,10 @@ def check_routes(routes: tuple[RouteConfig, ...]) -> tuple[RouteConfig, ...]:
 
 
 def _names_twice(names: list[str | None]) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    firsts: dict[str, int] = {}
     for place, name in enumerate(names):
-        if name is not None and name in names[:place]:
-            yield (place, "name"), f"the same name as routes[{names.index(name)}]"
+        if name is not None and (first := firsts.setdefault(name, place)) != place:
+            yield (place, "name"), f"the same name as routes[{first}]"
 
 
 def find_shadowed(routes: tuple[RouteConfig, ...]) -> Iterator[tuple[int, int]]:

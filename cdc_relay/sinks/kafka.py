@@ -8,9 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 
 from confluent_kafka import KafkaError, Producer
 
-from cdc_relay.errors import SinkError
+from cdc_relay.errors import AwayError, SinkError
 from cdc_relay.model import Failure, Record
 from cdc_relay.sinks.alone_outlet import AloneOutlet
+from cdc_relay.sinks.broker_certificates import explain
 from cdc_relay.sinks.outlet import Outlet
 from cdc_relay.sinks.probes import probe_cluster, probe_topic
 from cdc_relay.sinks.producers import producer_properties
@@ -77,7 +78,10 @@ class KafkaSink:
             self._producers = (self._main.producer,)
 
     def probe(self) -> None:
-        probe_cluster(self._producers[0])
+        try:
+            probe_cluster(self._producers[0])
+        except AwayError as exc:
+            raise AwayError(exc.message + explain(self.error, self._properties), remedy=exc.remedy) from exc
         if self._limits is None:
             self._limits = LimitsReader(self._properties)
         self.fixed_limits = self._limits.read(self._fixed_topics) if self._fixed_topics else {}

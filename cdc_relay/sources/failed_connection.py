@@ -1,17 +1,19 @@
 """Why a connection could not be made: refused for good, mistaken in the DSN, or only away; and what helps.
 
-The only file that reads libpq's texts. It connects to nothing, but knocks.
+The only file that reads libpq's texts. It connects to nothing, but knocks and shakes hands.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import psycopg
 from psycopg import pq
 
 from cdc_relay.sources.attempts import Attempt, by_host, split_attempts
+from cdc_relay.sources.handshake import Peer, find_fault
 from cdc_relay.sources.knock import CANNOT_CONNECT_NOW, Place, knock
 
 __all__ = [
@@ -31,6 +33,10 @@ _CROWDED = re.compile(r'too many (clients|connections)|connection slots are rese
 _MISTAKEN = re.compile(r'invalid \S+ value|definition of service|file "[^"]*" does not exist|could not read root cert')
 # Said by libpq of a host that does not fit target_session_attrs.
 _READ_ONLY = re.compile(r"session is read-only|server is in hot standby mode")
+# Said by OpenSSL of a certificate, theirs or ours; of theirs libpq does not tell what is wrong with it.
+_THEIRS_UNTRUSTED = "certificate verify failed"
+_OURS_UNTRUSTED = re.compile(r"alert .*(certificate|unknown ca)")
+_ROOT = Path("~/.postgresql/root.crt")  # libpq's own default
 
 
 def is_mistake(message: str) -> bool:
@@ -43,8 +49,32 @@ def clean(message: str) -> str:
 
 def describe_failure(exc: psycopg.Error) -> str:
     """Of several addresses what each said, once."""
-    attempts = split_attempts(str(exc))
-    return "; ".join(clean(attempt.message) for attempt in attempts) or clean(str(exc))
+    message, pgconn = str(exc), exc.pgconn
+    attempts = split_attempts(message)
+    if not attempts and pgconn is not None and _THEIRS_UNTRUSTED in message:
+        place = place_of(pgconn)
+        attempts = [Attempt((pgconn.host or b"").decode(), place.host, place.port, message)]
+    return "; ".join(clean(each.message) + _fault(each, pgconn) for each in attempts) or clean(message)
+
+
+def _fault(attempt: Attempt, pgconn: pq.abc.PGconn | None) -> str:
+    if pgconn is None or _THEIRS_UNTRUSTED not in attempt.message:
+        return ""
+    fault = find_fault(_peer(attempt, pgconn))
+    return f": {fault}" if fault else ""
+
+
+def _peer(attempt: Attempt, pgconn: pq.abc.PGconn) -> Peer:
+    """What libpq held the certificate against, wherever it was said: the DSN, a service file, the environment."""
+    used = {option.keyword.decode(): (option.val or b"").decode() for option in pgconn.info}
+    root = used.get("sslrootcert") or str(_ROOT.expanduser())
+    return Peer(
+        attempt.address,
+        attempt.port,
+        name=attempt.host if used.get("sslmode") == "verify-full" else "",
+        authorities="" if root == "system" else root,
+        is_postgres=True,
+    )
 
 
 def is_refusal(exc: psycopg.Error) -> bool:
@@ -76,6 +106,8 @@ def place_of(pgconn: pq.abc.PGconn) -> Place:
 def away_remedy(message: str, setting: str) -> str:
     if _CROWDED.search(message):
         return "raise max_connections or max_wal_senders, or end what nobody needs: SELECT * FROM pg_stat_replication"
+    if _OURS_UNTRUSTED.search(message):
+        return f"renew the client certificate: sslcert and sslkey of {setting}; the server's ssl_ca_file must trust it"
     if "certificate" in message or "SSL" in message:
         return f"check sslmode, sslrootcert and the host name of {setting} against the server's certificate"
     if _READ_ONLY.search(message):
@@ -90,12 +122,18 @@ def primary_remedy(setting: str) -> str:
     )
 
 
-def connect_remedy(message: str, setting: str) -> str:
+def connect_remedy(message: str, setting: str, *, has_certificate: bool = False) -> str:
     if "walsender" in message.lower().replace(" ", ""):
         return f"let the role replicate: ALTER ROLE <the role of {setting}> REPLICATION"
+    if "certificate" in message:
+        return f"set sslcert and sslkey of {setting}: a certificate that the server trusts, with the role as its CN"
     if "password" in message:
         password = setting.replace("dsn", "password")
-        return f"correct the password: {password}, PGPASSWORD, or a passfile; or the role's password in Postgres"
+        # With clientcert=verify-full Postgres says the same of a certificate for another role.
+        also = "; or let sslcert have the role as its CN, where pg_hba.conf asks for that" if has_certificate else ""
+        return f"correct the password: {password}, PGPASSWORD, or a passfile; or the role's password in Postgres{also}"
+    if "denied for database" in message:
+        return f"GRANT CONNECT ON DATABASE <the database> TO <the role of {setting}>"
     if "pg_hba.conf" in message:
         return "add a line for this host, role and database to pg_hba.conf and reload"
     return f"correct {setting}: role, database and password as Postgres knows them"

@@ -75,7 +75,8 @@ class Line:
                 if not is_refusal(exc):
                     remedy = away_remedy(message, setting)
                     raise AwayError(f"Postgres is not reachable: {message}", remedy=remedy) from None
-        raise RefusedError(f"Postgres refused the connection: {message}", remedy=connect_remedy(message, setting))
+        remedy = connect_remedy(message, setting, has_certificate="sslcert=" in conninfo)
+        raise RefusedError(f"Postgres refused the connection: {message}", remedy=remedy)
 
     def require_primary(self, setting: str = "source.dsn") -> None:
         """A standby is only away: the primary may come back, or this one may be promoted."""

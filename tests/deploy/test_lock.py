@@ -28,6 +28,10 @@ def pins(lock: Path) -> dict[str, str]:
     return {canonicalize_name(each.name): str(each.specifier).removeprefix("==") for each in found}
 
 
+def test_these_are_all_the_locks_there_are() -> None:
+    assert sorted((ROOT / "deploy").rglob("*.lock")) == sorted(LOCKS)
+
+
 @pytest.mark.parametrize("lock", LOCKS, ids=lambda lock: lock.name)
 def test_every_dependency_is_pinned_to_a_version_that_we_allow(lock: Path) -> None:
     wanted = [Requirement(text) for text in WANTED[lock.name]]

@@ -14,7 +14,8 @@ from cdc_relay.http.reference import reference as metrics_reference
 from cdc_relay.stats import State
 
 ROOT = Path(__file__).parents[2]
-DOCUMENTS = sorted([ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").rglob("*.md")])
+TOP = [ROOT / name for name in ("README.md", "CHANGELOG.md", "SECURITY.md")]
+DOCUMENTS = sorted([*TOP, *(ROOT / "docs").rglob("*.md")])
 README = (ROOT / "README.md").read_text()
 RELIABILITY = (ROOT / "docs" / "reliability.md").read_text()
 

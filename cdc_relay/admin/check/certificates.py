@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import socket
 import ssl
-import struct
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from psycopg.conninfo import conninfo_to_dict
 from cdc_relay.admin.check.certificate import Certificate, read_der, read_pem
 from cdc_relay.admin.check.finding import Finding, fail, ok, warn
 from cdc_relay.config import RelayConfig
+from cdc_relay.sources.handshake import SSL_REQUEST
 from cdc_relay.sources.remedy import words
 
 __all__ = [
@@ -31,7 +31,6 @@ __all__ = [
 
 WARN_DAYS = 30
 _SECONDS = 5.0
-_SSL_REQUEST = struct.pack("!II", 8, 80877103)  # Postgres: "may we speak TLS?"
 _KAFKA_FILES = ("ssl.certificate.location", "ssl.ca.location")
 _KAFKA_TEXTS = ("ssl.certificate.pem", "ssl.ca.pem")
 _POSTGRES_FILES = ("sslcert", "sslrootcert")
@@ -134,7 +133,7 @@ def _shown_by(place: str, host: str, port: int, *, asks_first: bool) -> Iterator
     """A server that does not speak TLS, or not with us, shows nothing."""
     with suppress(OSError, ValueError), socket.create_connection((host, port), timeout=_SECONDS) as line:
         if asks_first:
-            line.sendall(_SSL_REQUEST)
+            line.sendall(SSL_REQUEST)
             if line.recv(1) != b"S":
                 return
         with _without_trust().wrap_socket(line, server_hostname=host) as secured:
