@@ -8,19 +8,20 @@ from __future__ import annotations
 import sys
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import click
 
+from tests.mutation.child import Trial, Verdict, warm_up
 from tests.mutation.mutant import Mutant, mutants_of
-from tests.mutation.places import LEAST_SHARE, MODULES
+from tests.mutation.places import AT_IMPORT, LEAST_SHARE, MODULES
+from tests.mutation.plant import try_planted
 from tests.mutation.report import ModuleResult, figures, share, survivors, unexplained
-from tests.mutation.trial import Verdict, try_code, warm_up
+from tests.mutation.swap import try_swapped
 
 ROOT = Path(__file__).parents[2]
-_LEAST_SECONDS = 20.0
-_TIMES_UNCHANGED = 10  # so much longer than without the mutant, and it will not end
+_PLANTED_SECONDS = 120.0
 
 
 @click.command()
@@ -54,19 +55,27 @@ def _show(mutants: dict[str, list[Mutant]]) -> None:
 
 def _try_module(module: str, mutants: Sequence[Mutant]) -> ModuleResult:
     result, started = ModuleResult(module), time.monotonic()
-    tests = [str(ROOT / "tests" / "unit" / test) for test in MODULES[module]]
-    unchanged = try_code(module, None, tests, deadline_seconds=600)
-    if unchanged.verdict is not Verdict.SURVIVED:
-        raise click.ClickException(f"{module}: its tests fail without a mutant: {unchanged}")
-    deadline_seconds = max(_LEAST_SECONDS, _TIMES_UNCHANGED * unchanged.seconds)
-    for mutant in mutants:
-        code = mutant.compile(str(_path(module)))
-        trial = try_code(module, code, tests, deadline_seconds=deadline_seconds)
+    for mutant, trial in _try_each(module, mutants):
         result.trials[mutant.name] = trial
         told = f"  {trial.verdict:<8} {trial.seconds:5.1f} s  line {mutant.line}  {mutant.name}  {trial.test}"
         print(told.rstrip(), flush=True)
     print(f"{module}: {dict(result.counts)}, {time.monotonic() - started:.0f} s", flush=True)
     return result
+
+
+def _try_each(module: str, mutants: Sequence[Mutant]) -> Iterator[tuple[Mutant, Trial]]:
+    file, tests = str(_path(module)), [str(ROOT / "tests" / "unit" / test) for test in MODULES[module]]
+    within = [each for each in mutants if each.spot.function and module not in AT_IMPORT]
+    by_name = {mutant.name: mutant for mutant in within}
+    for name, trial in try_swapped(module, file, within, tests):
+        if name:
+            yield by_name[name], trial
+        elif trial.verdict is not Verdict.SURVIVED:
+            raise click.ClickException(f"{module}: its tests fail without a mutant: {trial}")
+    for mutant in mutants:
+        if mutant.name not in by_name:
+            code = mutant.compile(file)
+            yield mutant, try_planted(module, code, tests, deadline_seconds=_PLANTED_SECONDS)
 
 
 def _conclude(results: Sequence[ModuleResult], *, is_whole: bool) -> None:

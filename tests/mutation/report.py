@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from tests.mutation.survivors import SURVIVORS
-from tests.mutation.trial import Trial, Verdict
+from tests.mutation.child import Trial, Verdict
 
 __all__ = ["ModuleResult", "explained", "figures", "share", "survivors", "unexplained"]
 

@@ -25,6 +25,7 @@ class Spot:
     field: str
     index: int | None  # where the field is a list
     scope: str  # the function or class that it is in
+    function: str  # the outermost one in whose body it is; empty for what runs at the import
 
     def put(self, node: ast.AST) -> None:
         if self.index is None:
@@ -33,15 +34,16 @@ class Spot:
             getattr(self.holder, self.field)[self.index] = node
 
 
-def find_spots(holder: ast.AST, scope: str = "") -> Iterator[Spot]:
+def find_spots(holder: ast.AST, scope: str = "", function: str = "") -> Iterator[Spot]:
     for field, value in ast.iter_fields(holder):
         if field in _UNSEEN_FIELDS:
             continue
         nodes = value if isinstance(value, list) else [value]
+        within = function or (scope if isinstance(holder, ast.FunctionDef) and field == "body" else "")
         for index, node in enumerate(nodes):
             if isinstance(node, ast.AST) and not _is_unseen(node, holder, field, index):
-                yield Spot(node, holder, field, index if isinstance(value, list) else None, scope)
-                yield from find_spots(node, _scope_within(node, scope))
+                yield Spot(node, holder, field, index if isinstance(value, list) else None, scope, within)
+                yield from find_spots(node, _scope_within(node, scope), within)
 
 
 def _scope_within(node: ast.AST, scope: str) -> str:

@@ -47,7 +47,7 @@ def explore(make_world: Callable[[], World]) -> Found:
 
 def _replay(world: World, path: Way) -> World:
     for action in path:
-        world.perform(action)
+        world.repeat(action)
     return world
 
 

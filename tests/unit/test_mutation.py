@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.mutation.child import Trial, Verdict
 from tests.mutation.mutant import mutants_of
 from tests.mutation.places import MODULES
 from tests.mutation.report import ModuleResult, explained, figures, share, survivors, unexplained
 from tests.mutation.survivors import SURVIVORS
-from tests.mutation.trial import Trial, Verdict
 
 ROOT = Path(__file__).parents[2]
 UNIT = Path(__file__).parent
