@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from tests.mutation.survivors import SURVIVORS
 from tests.mutation.child import Trial, Verdict
+from tests.mutation.survivors import SURVIVORS
 
 __all__ = ["ModuleResult", "explained", "figures", "share", "survivors", "unexplained"]
 

@@ -219,8 +219,7 @@ class World:
 
     def report(self) -> None:
         lsn = self.intake.ledger.report()
-        self._require(self.told_lsn <= lsn, f"{lsn} was confirmed after {self.told_lsn}")
-        self._require(lsn <= self.received_lsn, f"{lsn} was confirmed, received up to {self.received_lsn}")
+        self.check_report(lsn)
         self.told_lsn = lsn
         if lsn > self.confirmed_lsn:
             if "restart_server" in self.scene.actions:
@@ -354,9 +353,16 @@ class World:
         if outcome is not None:
             self.tickets[place] = Status.OPEN, outcome[1]
 
-    def _check(self) -> None:
+    def check_ledger(self) -> None:
         self._require(self.intake.ledger.safe_lsn == self._settled_prefix(), "safe is not the settled prefix")
         self._require(self.intake.ledger.received_lsn == self.received_lsn, "it does not know what it has received")
+
+    def check_report(self, lsn: int) -> None:
+        self._require(self.told_lsn <= lsn, f"{lsn} was confirmed after {self.told_lsn}")
+        self._require(lsn <= self.received_lsn, f"{lsn} was confirmed, received up to {self.received_lsn}")
+
+    def _check(self) -> None:
+        self.check_ledger()
         self._require(self.intake.window.record_count == len(self.tickets), "the window has lost count")
         self._require(self.confirmed_lsn <= self.ceiling_lsn, "the slot is beyond the guard's ceiling")
         for write in self.history:

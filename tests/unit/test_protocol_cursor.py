@@ -90,6 +90,8 @@ MESSAGES: dict[str, tuple[bytes, Fields]] = {
     "Stream Commit": (b"c", [XID, *COMMIT]),
     "Stream Abort": (b"A", [XID, field("the subtransaction id", pack(">I", 78))]),
 }
+NOT_ASKED = "one: streaming was not asked for"
+ENDING = "ending in a zero byte, found"
 CUTS = [(title, place) for title, (_, fields) in MESSAGES.items() for place in range(len(fields))]
 
 
@@ -128,14 +130,14 @@ def test_the_transaction_of_a_streamed_change_is_named_when_it_is_missing() -> N
 @pytest.mark.parametrize(
     ("data", "complaint"),
     [
-        (b"S" + bytes(5), "Stream Start: at byte 0 expected no streamed transaction, found one: streaming was not asked for"),
+        (b"S" + bytes(5), f"Stream Start: at byte 0 expected no streamed transaction, found {NOT_ASKED}"),
         (b"T" + pack(">IBI", 2, 0, 9), "Truncate: at byte 1 expected at most 1 relations, found 2"),
-        (b"T" + pack(">IB", 1, 0) + b"xxx", "Truncate: at byte 6 expected the relation id (4 bytes), found 3 bytes left"),
+        (b"T\0\0\0\1\0xxx", "Truncate: at byte 6 expected the relation id (4 bytes), found 3 bytes left"),
         (b"D\0\0\0\x09\x80", "Delete: at byte 5 expected the tuple marker 'K' or 'O', found 0x80"),
         (b"b" + bytes(9), "Begin Prepare: at byte 0 expected no two-phase message, found 'b'"),
-        (b"O" + bytes(8) + b"ab", "Origin: at byte 9 expected the origin's name ending in a zero byte, found none in the 2 bytes left"),
+        (b"O" + bytes(8) + b"ab", f"Origin: at byte 9 expected the origin's name {ENDING} none in the 2 bytes left"),
     ],
-)  # fmt: skip
+)
 def test_a_refusal_tells_all_of_it(data: bytes, complaint: str) -> None:
     assert refusal_of(data, Decoder(1)).message == complaint
 
@@ -216,6 +218,11 @@ def test_numbers_are_big_endian_and_of_their_own_size() -> None:
     assert cursor.left == 0
 
 
+def test_counted_bytes_are_as_many_as_their_length_says() -> None:
+    cursor = Cursor(b"x\0\0\0\2abc", 1, name="Bytes")
+    assert (cursor.counted_bytes("it"), cursor.left) == (b"ab", 1)
+
+
 def test_signed_numbers_may_be_negative() -> None:
     cursor = Cursor(b"\xff" * 12, 0, name="Numbers")
     assert (cursor.int32("a"), cursor.int64("b")) == (-1, -1)
@@ -224,7 +231,7 @@ def test_signed_numbers_may_be_negative() -> None:
 def test_a_position_behind_the_end_has_nothing_left() -> None:
     cursor = Cursor(b"abc", 5, name="Numbers")
     assert cursor.left == 0
-    with pytest.raises(DecodeError, match="at byte 0 expected it .1 bytes., found 0 bytes left"):
+    with pytest.raises(DecodeError, match=r"at byte 0 expected it \(1 bytes\), found 0 bytes left"):
         cursor.uint8("it")
 
 
