@@ -6,8 +6,8 @@ import importlib.abc
 import importlib.machinery
 import importlib.util
 import os
+import signal
 import sys
-import time
 from collections.abc import Sequence
 from types import CodeType, ModuleType
 
@@ -18,26 +18,28 @@ from tests.mutation.child import OPTIONS, Trial, Verdict, Witness, prepare, sile
 __all__ = ["try_planted"]
 
 _NO_START = 70  # pytest could not even begin
-_VERDICTS: dict[int | None, Verdict] = {
-    None: Verdict.SLOW,
+_CPU_SECONDS = 60
+_VERDICTS: dict[int, Verdict] = {
+    -signal.SIGXCPU: Verdict.SLOW,
+    -signal.SIGKILL: Verdict.SLOW,
     pytest.ExitCode.OK: Verdict.SURVIVED,
     pytest.ExitCode.INTERRUPTED: Verdict.UNFIT,
     _NO_START: Verdict.UNFIT,
 }
 
 
-def try_planted(module: str, code: CodeType, tests: Sequence[str], *, deadline_seconds: float) -> Trial:
+def try_planted(module: str, code: CodeType, tests: Sequence[str]) -> Trial:
     """A file of tests at a time: most mutants do not survive the first, and the others need not be imported."""
-    started = time.monotonic()
-    trial = Trial(Verdict.SURVIVED, 0.0)
+    trial, seconds = Trial(Verdict.SURVIVED, 0.0), 0.0
     for test in tests:
-        trial = _try(module, code, test, deadline_seconds)
+        trial = _try(module, code, test)
+        seconds += trial.seconds
         if trial.verdict is not Verdict.SURVIVED:
             break
-    return Trial(trial.verdict, time.monotonic() - started, trial.test)
+    return Trial(trial.verdict, seconds, trial.test)
 
 
-def _try(module: str, code: CodeType, test: str, deadline_seconds: float) -> Trial:
+def _try(module: str, code: CodeType, test: str) -> Trial:
     if "cdc_relay" in sys.modules:
         raise RuntimeError("cdc_relay was imported too early, so that no change can be seen")
     reader, writer = os.pipe()
@@ -45,19 +47,21 @@ def _try(module: str, code: CodeType, test: str, deadline_seconds: float) -> Tri
     if child == 0:
         _be_child(module, code, test, writer)
     os.close(writer)
-    status = wait_for(child, time.monotonic() + deadline_seconds)
+    status, seconds = wait_for(child)
     with os.fdopen(reader) as told:
         noticed = told.read().partition("\n")[0]
     if status in (pytest.ExitCode.NO_TESTS_COLLECTED, pytest.ExitCode.USAGE_ERROR):
         raise RuntimeError(f"pytest found no tests in {test}, or not these: exit {status}")
-    return Trial(_VERDICTS.get(status, Verdict.KILLED), 0.0, noticed)  # else a test failed, or the process died of it
+    return Trial(
+        _VERDICTS.get(status, Verdict.KILLED), seconds, noticed
+    )  # else a test failed, or the process died of it
 
 
 def _be_child(module: str, code: CodeType, test: str, writer: int) -> None:
     exit_code = _NO_START
     try:
         silence()
-        prepare()
+        prepare(_CPU_SECONDS)
         sys.meta_path.insert(0, _Planted(module, code))
         exit_code = int(pytest.main([*OPTIONS, test], plugins=[Witness(writer)]))
     finally:

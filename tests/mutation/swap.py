@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import importlib
 import json
+import math
 import os
+import signal
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from types import CodeType, FunctionType
 
@@ -20,8 +21,10 @@ from tests.mutation.mutant import Mutant
 
 __all__ = ["try_swapped"]
 
-_LEAST_SECONDS = 20.0
-_TIMES_UNCHANGED = 10  # so much longer than without the mutant, and it will not end
+_FIRST_SECONDS = 600
+_LEAST_SECONDS = 3
+_VERDICTS = {0: Verdict.SURVIVED, -signal.SIGXCPU: Verdict.SLOW, -signal.SIGKILL: Verdict.SLOW}  # of exit codes
+_TIMES_UNCHANGED = 3  # so much more time than without the mutant, and it will not end
 
 
 def try_swapped(module: str, file: str, mutants: Sequence[Mutant], tests: Sequence[str]) -> Iterator[tuple[str, Trial]]:
@@ -61,34 +64,32 @@ class _Trials:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
-        unchanged = self._try(session, None, deadline_seconds=600)
+        unchanged = self._try(session, None, _FIRST_SECONDS)
         self._tell("", unchanged)
-        deadline_seconds = max(_LEAST_SECONDS, _TIMES_UNCHANGED * unchanged.seconds)
+        cpu_seconds = math.ceil(max(_LEAST_SECONDS, _TIMES_UNCHANGED * unchanged.seconds))
         for mutant in self._mutants:
-            self._tell(mutant.name, self._try(session, mutant, deadline_seconds=deadline_seconds))
+            self._tell(mutant.name, self._try(session, mutant, cpu_seconds))
         return True
 
     def _tell(self, name: str, trial: Trial) -> None:
         line = json.dumps([name, trial.verdict, trial.seconds, trial.test])
         os.write(self._writer, f"{line}\n".encode())
 
-    def _try(self, session: pytest.Session, mutant: Mutant | None, *, deadline_seconds: float) -> Trial:
-        started = time.monotonic()
+    def _try(self, session: pytest.Session, mutant: Mutant | None, cpu_seconds: int) -> Trial:
         reader, writer = os.pipe()
         child = os.fork()
         if child == 0:
-            self._be_child(session, mutant, writer)
+            self._be_child(session, mutant, cpu_seconds, writer)
         os.close(writer)
-        status = wait_for(child, started + deadline_seconds)
+        status, seconds = wait_for(child)
         with os.fdopen(reader) as told:
             test = told.read().partition("\n")[0]
-        verdict = {None: Verdict.SLOW, 0: Verdict.SURVIVED}.get(status, Verdict.KILLED)
-        return Trial(verdict, time.monotonic() - started, test)
+        return Trial(_VERDICTS.get(status, Verdict.KILLED), seconds, test)
 
-    def _be_child(self, session: pytest.Session, mutant: Mutant | None, writer: int) -> None:
+    def _be_child(self, session: pytest.Session, mutant: Mutant | None, cpu_seconds: int, writer: int) -> None:
         code = 1
         try:
-            prepare()
+            prepare(cpu_seconds)
             if mutant is not None:
                 _swap(self._module, mutant, mutant.compile(self._file))
             session.config.pluginmanager.register(Witness(writer))
