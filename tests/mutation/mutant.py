@@ -42,6 +42,8 @@ def _name_each(tree: ast.Module, spots: Iterator[Spot]) -> Iterator[Mutant]:
     seen: Counter[str] = Counter()
     for spot in spots:
         for change in changes_of(spot.node):
+            if ast.dump(change) == ast.dump(spot.node):  # two equal arguments have changed places
+                continue
             name = f"{spot.scope or 'module'}: {_show(spot.node)} -> {_show(change)}"
             seen[name] += 1
             if seen[name] > 1:

@@ -52,9 +52,7 @@ def _try(module: str, code: CodeType, test: str) -> Trial:
         noticed = told.read().partition("\n")[0]
     if status in (pytest.ExitCode.NO_TESTS_COLLECTED, pytest.ExitCode.USAGE_ERROR):
         raise RuntimeError(f"pytest found no tests in {test}, or not these: exit {status}")
-    return Trial(
-        _VERDICTS.get(status, Verdict.KILLED), seconds, noticed
-    )  # else a test failed, or the process died of it
+    return Trial(_VERDICTS.get(status, Verdict.KILLED), seconds, noticed)  # else it failed, or the process died
 
 
 def _be_child(module: str, code: CodeType, test: str, writer: int) -> None:

@@ -62,12 +62,13 @@ def test_a_message_outside_transactions_is_identified_by_where_its_record_begins
         b"k" + frames.insert(*ROW)[1:],
         frames.commit(100),
         frames.relation(1),
+        frames.xlog(b"Y\2\0\0\0\0bytea\0"),  # no flags of a message
         frames.insert(*ROW, relation_id=2),
         frames.message(b"{}", prefix="else", lsn=80),
         frames.message(b"{}", prefix="else", lsn=80, transactional=False),
     ],
     ids=[
-        *("nothing", "no message", "keepalive", "no data", "commit", "relation"),
+        *("nothing", "no message", "keepalive", "no data", "commit", "relation", "type"),
         *("table that is no outbox", "other prefix", "other prefix outside"),
     ],
 )
@@ -116,3 +117,8 @@ def test_a_head_is_refused_with_the_words_of_the_decoder(data: bytes) -> None:
     with pytest.raises(DecodeError) as peeked:
         peek(b"xx" + data, 2)
     assert str(peeked.value) == str(decoded.value)
+
+
+def test_nothing_has_no_head() -> None:
+    with pytest.raises(DecodeError, match=r"at byte 0 expected a message type \(1 bytes\), found 0 bytes left$"):
+        peek(b"xx", 2)

@@ -78,6 +78,12 @@ def test_withdrawing_a_topic_leaves_what_is_out() -> None:
     assert (lanes.waiting_count, lanes.advance(OTHER)) == (1, 6)
 
 
+def test_whoever_was_withdrawn_is_handed_out_by_no_lane() -> None:
+    lanes = make_lanes()
+    lanes.withdraw("t")
+    assert (lanes.advance(K), lanes.waiting_count) == (None, 1)
+
+
 def test_lanes_without_anybody_out_are_false() -> None:
     lanes: Lanes[int] = Lanes()
     assert not lanes

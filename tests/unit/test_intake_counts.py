@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from struct import pack
+from typing import Any
 
 import pytest
 
@@ -10,6 +11,7 @@ from cdc_relay.delivery.failures import CRASH, judge
 from cdc_relay.delivery.intake import Intake
 from cdc_relay.errors import DecodeError
 from cdc_relay.model import Identity, Record, Unroutable
+from cdc_relay.routing.plan import Plan
 from cdc_relay.routing.router import Outbox, Router
 from tests.unit import frames
 from tests.unit.intake_rig import OUTBOX, ROW, feed, make_intake
@@ -120,6 +122,14 @@ def test_several_are_settled_together_and_their_bytes_told(twins: Twins) -> None
     assert (intake.window.record_count, intake.ledger.safe_lsn, intake.settle_all([])) == (0, 100, 0)
 
 
+def test_the_oldest_is_the_ledger_s(twins: Twins) -> None:
+    intake = opened(twins)
+    [(_, ticket)] = feed(intake, frames.insert(*ROW), frames.commit(100))
+    assert intake.oldest is ticket.transaction
+    intake.settle(ticket)
+    assert intake.oldest is None
+
+
 # --- positions and times
 
 
@@ -187,6 +197,27 @@ def test_a_message_outside_transactions_has_the_time_at_which_it_was_sent(twins:
     )
     assert isinstance(record, Record)
     assert record.timestamp_ms == frames.EPOCH_US // 1000 + 7
+
+
+def test_a_message_outside_transactions_has_no_transaction_s_number_and_no_time_of_commit(twins: Twins) -> None:
+    [(_, ticket)] = feed(make_intake(twins, PREFIX), frames.message(CONTENT, lsn=80, transactional=False))
+    assert (ticket.transaction.xid, ticket.transaction.commit_time_us) == (0, 0)
+
+
+def test_a_row_is_routed_with_its_transaction_its_place_there_and_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some envelopes write them into the record."""
+    asked: list[tuple[object, ...]] = []
+    route = Plan.route
+
+    def watch(plan: Plan, *about: Any) -> object:
+        asked.append(about)
+        return route(plan, *about)
+
+    monkeypatch.setattr(Plan, "route", watch)
+    intake = opened(PYTHON)
+    [(_, first), _] = feed(intake, frames.insert(*ROW), frames.insert(*ROW))
+    time_ms = frames.EPOCH_US // 1000
+    assert asked == [(ROW, first.transaction, 0, time_ms), (ROW, first.transaction, 1, time_ms)]
 
 
 # --- what the lot has, and what is condemned

@@ -133,6 +133,7 @@ def test_the_transaction_of_a_streamed_change_is_named_when_it_is_missing() -> N
         (b"S" + bytes(5), f"Stream Start: at byte 0 expected no streamed transaction, found {NOT_ASKED}"),
         (b"T" + pack(">IBI", 2, 0, 9), "Truncate: at byte 1 expected at most 1 relations, found 2"),
         (b"T\0\0\0\1\0xxx", "Truncate: at byte 6 expected the relation id (4 bytes), found 3 bytes left"),
+        (b"T" + pack(">IBII", 3, 0, 9, 10), "Truncate: at byte 1 expected at most 2 relations, found 3"),
         (b"D\0\0\0\x09\x80", "Delete: at byte 5 expected the tuple marker 'K' or 'O', found 0x80"),
         (b"b" + bytes(9), "Begin Prepare: at byte 0 expected no two-phase message, found 'b'"),
         (b"O" + bytes(8) + b"ab", f"Origin: at byte 9 expected the origin's name {ENDING} none in the 2 bytes left"),
@@ -140,6 +141,11 @@ def test_the_transaction_of_a_streamed_change_is_named_when_it_is_missing() -> N
 )
 def test_a_refusal_tells_all_of_it(data: bytes, complaint: str) -> None:
     assert refusal_of(data, Decoder(1)).message == complaint
+
+
+def test_the_first_segment_of_a_stream_is_told_by_one_bit() -> None:
+    expected = "Stream Start: at byte 5 expected the first-segment flag from 0 to 1, found 0x02"
+    assert str(refusal_of(b"S" + pack(">IB", 77, 2))) == expected
 
 
 def test_the_remedies_are_whole() -> None:
