@@ -16,7 +16,8 @@ __all__ = ["OPTIONS", "Trial", "Verdict", "Witness", "prepare", "silence", "wait
 
 _MEMORY_BYTES = 4 << 30  # a loop that never ends must not take the machine with it
 # The compiled twins are no mutants, and the conftest of all tests brings servers that no unit test needs.
-OPTIONS = ("-x", "-q", "--noconftest", "-p", "tests.unit.conftest", "-p", "no:cacheprovider", "-k", "not native")
+_TESTS = "not native and not AgainstModel"
+OPTIONS = ("-x", "-q", "--noconftest", "-p", "tests.unit.conftest", "-p", "no:cacheprovider", "-k", _TESTS)
 _LIBRARIES = ("click", "confluent_kafka", "psycopg", "pydantic", "structlog", "yaml", "xdist", "pytest_timeout")
 
 

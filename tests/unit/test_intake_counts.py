@@ -7,15 +7,17 @@ from typing import Any
 
 import pytest
 
+from cdc_relay.delivery import twins as chosen_twins
 from cdc_relay.delivery.failures import CRASH, judge
 from cdc_relay.delivery.intake import Intake
 from cdc_relay.errors import DecodeError
 from cdc_relay.model import Identity, Record, Unroutable
+from cdc_relay.native import is_native
 from cdc_relay.routing.plan import Plan
 from cdc_relay.routing.router import Outbox, Router
 from tests.unit import frames
 from tests.unit.intake_rig import OUTBOX, ROW, feed, make_intake
-from tests.unit.native_rig import PYTHON, Twins
+from tests.unit.native_rig import NATIVE, PYTHON, Twins
 
 PREFIX = Outbox("", "", "message prefix outbox", "id", "aggregateid", "type", "payload", message_prefix="outbox")
 CONTENT = b'{"id": "e1", "aggregatetype": "order", "aggregateid": "k1", "type": "Placed", "payload": {}}'
@@ -57,6 +59,17 @@ def test_a_new_intake_has_counted_nothing(twins: Twins) -> None:
 
 def test_only_python_s_own_intake_is_pure(twins: Twins) -> None:
     assert make_intake(twins).is_pure is (twins is PYTHON)
+
+
+def test_the_switch_decides_about_the_window() -> None:
+    chosen = NATIVE if is_native else PYTHON
+    assert chosen is not None
+    assert chosen_twins.Window is chosen.window
+
+
+def test_the_window_decides_about_the_ledger(twins: Twins) -> None:
+    """They work on each other's fields."""
+    assert type(make_intake(twins).ledger) is twins.ledger
 
 
 def test_the_ceiling_of_the_guard_is_the_ledger_s_from_the_beginning(twins: Twins) -> None:

@@ -204,6 +204,37 @@ def test_a_refused_report_says_what_it_would_have_been_and_changes_nothing(twins
     assert ledger.report() == 20
 
 
+def test_an_idle_position_that_is_not_newer_says_nothing(twins: Twins) -> None:
+    ledger = twins.ledger(ceiling_lsn=ANY)
+    for lsn in (20, 20, 10):
+        ledger.idle(lsn)
+    assert (ledger.safe_lsn, ledger.received_lsn, ledger.oldest) == (20, 20, None)
+
+
+def test_the_first_position_of_a_wal_is_one_and_zero_is_none(twins: Twins) -> None:
+    ledger = twins.ledger(ceiling_lsn=ANY)
+    ledger.idle(0)
+    assert (ledger.safe_lsn, ledger.oldest) == (0, None)
+    ledger.idle(1)
+    assert ledger.safe_lsn == 1
+
+
+def test_a_transaction_without_records_is_not_safe_before_its_commit_either(twins: Twins) -> None:
+    ledger = twins.ledger(ceiling_lsn=ANY)
+    first = open_transaction(ledger, commit_lsn=10, records=1)
+    ledger.commit(20)
+    second = open_transaction(ledger, commit_lsn=30)
+    ledger.settle(first)
+    assert (ledger.safe_lsn, ledger.oldest) == (20, second)
+
+
+def test_a_first_report_that_is_refused_says_that_nothing_was_confirmed(twins: Twins) -> None:
+    ledger = twins.ledger(ceiling_lsn=ANY)
+    ledger.safe_lsn = 1
+    with pytest.raises(LedgerError, match="received up to 0/0 and has confirmed 0/0"):
+        ledger.report()
+
+
 @dataclass
 class ModelTransaction:
     """What the naive model knows: everything, in a list that never shrinks."""
