@@ -19,8 +19,8 @@ class MessageHead(NamedTuple):
 
 def peek(data: bytes | memoryview, offset: int) -> int | MessageHead:
     """The relation id of an Insert, or the head of a logical message; a DecodeError if it has none."""
-    cursor = Cursor(data, offset + 1, name="Insert")
-    if data[offset] == _INSERT:
+    cursor = Cursor(data, offset, name="Insert")
+    if cursor.uint8("a message type") == _INSERT:
         return cursor.uint32("the relation id")
     cursor.name = "Message"
     return MessageHead(cursor.bits(1, "the flags") == 1, cursor.uint64("the LSN"), cursor.string("the prefix"))

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cdc_relay.delivery.backoff import AGGRESSIVE, STANDARD, delay_seconds
+from cdc_relay.delivery.backoff import AGGRESSIVE, PRESETS, STANDARD, delay_seconds
 from cdc_relay.model import Retry
 
 SECONDS = st.floats(0.01, 604_800)
@@ -23,11 +23,16 @@ def middle() -> float:
 def test_the_presets_are_those_of_the_documentation() -> None:
     assert Retry(5.0, 1800.0, 0.1, 5) == STANDARD == Retry()
     assert Retry(1.0, 300.0, 0.2, 3) == AGGRESSIVE
+    assert {"standard": STANDARD, "aggressive": AGGRESSIVE} == PRESETS
 
 
 @pytest.mark.parametrize(("attempts", "seconds"), [(0, 5), (1, 10), (2, 20), (8, 1280), (9, 1800), (100, 1800)])
 def test_a_delay_doubles_up_to_the_maximum(attempts: int, seconds: float) -> None:
     assert delay_seconds(STANDARD, attempts, middle) == seconds
+
+
+def test_a_number_of_attempts_below_zero_is_none() -> None:
+    assert delay_seconds(STANDARD, -3, middle) == delay_seconds(STANDARD, 0, middle)
 
 
 @given(RETRIES, st.integers(0, 60), CHANCE)

@@ -47,6 +47,29 @@ def test_clearing_all_lanes_gives_all_that_waited() -> None:
     assert lanes.waiting_count == 0
 
 
+def test_clearing_all_lanes_forgets_who_was_out() -> None:
+    lanes = make_lanes()
+    lanes.out[7, 0] = K
+    lanes.clear_all()
+    assert lanes.out == {}
+
+
+def test_lanes_begin_with_nobody() -> None:
+    lanes: Lanes[int] = Lanes()
+    assert (lanes.by_scope, lanes.out, lanes.waiting_count) == ({}, {}, 0)
+
+
+def test_a_limit_is_how_many_may_wait() -> None:
+    lanes: Lanes[int] = Lanes()
+    assert [lanes.enter(K, item, limit=2) for item in range(4)] == [True, False, False, None]
+    assert (lanes.waiting_count, lanes.clear(K)) == (2, [1, 2])
+
+
+def test_without_a_place_to_wait_only_the_first_goes() -> None:
+    lanes: Lanes[int] = Lanes()
+    assert [lanes.enter(K, item, limit=0) for item in range(2)] == [True, None]
+
+
 def test_withdrawing_a_topic_leaves_what_is_out() -> None:
     lanes = make_lanes()
     assert lanes.withdraw("t") == [2, 3]
@@ -55,11 +78,30 @@ def test_withdrawing_a_topic_leaves_what_is_out() -> None:
     assert (lanes.waiting_count, lanes.advance(OTHER)) == (1, 6)
 
 
+def test_whoever_was_withdrawn_is_handed_out_by_no_lane() -> None:
+    lanes = make_lanes()
+    lanes.withdraw("t")
+    assert (lanes.advance(K), lanes.waiting_count) == (None, 1)
+
+
 def test_lanes_without_anybody_out_are_false() -> None:
     lanes: Lanes[int] = Lanes()
     assert not lanes
     lanes.enter(K, 1)
     assert lanes
+
+
+def test_a_gate_is_shut_with_nobody_in_it() -> None:
+    gate = Gates().shut(K)
+    assert (gate.entered, gate.entering, gate.is_finishing, gate.claim_after) == (0, 0, False, 0)
+
+
+def test_whoever_enters_a_gate_is_counted() -> None:
+    gate = Gates().shut(K)
+    gate.enter()
+    gate.entering -= 1
+    gate.enter()
+    assert (gate.entered, gate.entering) == (2, 1)
 
 
 def test_shutting_a_gate_twice_is_the_same_gate() -> None:

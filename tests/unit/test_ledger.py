@@ -127,6 +127,114 @@ def test_the_ledger_refuses_what_no_stream_can_say(twins: Twins) -> None:
         ledger.commit(20)
 
 
+def test_a_transaction_is_as_the_stream_announced_it(twins: Twins) -> None:
+    ledger = twins.ledger()
+    transaction = ledger.begin(commit_lsn=0x16_0000_000A, commit_time_us=12, xid=7)
+    assert (transaction.commit_lsn, transaction.commit_time_us, transaction.xid) == (0x16_0000_000A, 12, 7)
+    assert (transaction.end_lsn, ledger.current, ledger.in_transaction) == (0, transaction, True)
+    assert (ledger.add(), transaction.record_count, transaction.open_count) == (0, 1, 1)
+    ledger.commit(0x16_0000_000B)
+    assert (transaction.end_lsn, ledger.current, ledger.in_transaction) == (0x16_0000_000B, None, False)
+
+
+def test_a_new_ledger_knows_no_position_but_the_guard_s(twins: Twins) -> None:
+    ledger = twins.ledger()
+    assert (ledger.safe_lsn, ledger.settled_lsn, ledger.received_lsn, ledger.ceiling_lsn) == (0, 0, 0, 0)
+    assert twins.ledger(ceiling_lsn=9).ceiling_lsn == 9
+
+
+def test_a_position_received_is_the_highest_there_was(twins: Twins) -> None:
+    ledger = twins.ledger()
+    for lsn in (10, 30, 20):
+        ledger.receive(lsn)
+    assert ledger.received_lsn == 30
+    ledger.idle(40)
+    assert ledger.received_lsn == 40
+
+
+def test_only_transactions_with_records_count_as_settled_work(twins: Twins) -> None:
+    """The guard lets the others wait."""
+    ledger = twins.ledger()
+    ledger.settle(open_transaction(ledger, commit_lsn=10, records=1))
+    ledger.commit(20)
+    ledger.idle(30)
+    open_transaction(ledger, commit_lsn=40)
+    ledger.commit(50)
+    assert (ledger.safe_lsn, ledger.settled_lsn) == (50, 20)
+
+
+def test_nothing_above_the_ceiling_is_confirmed(twins: Twins) -> None:
+    ledger = twins.ledger(ceiling_lsn=15)
+    ledger.idle(10)
+    assert (ledger.confirmable_lsn, ledger.report()) == (10, 10)
+    ledger.idle(20)
+    assert (ledger.confirmable_lsn, ledger.report(), ledger.report()) == (15, 15, 15)
+    ledger.ceiling_lsn = 30
+    assert (ledger.confirmable_lsn, ledger.report()) == (20, 20)
+
+
+def test_a_refusal_names_positions_and_transaction(twins: Twins) -> None:
+    ledger = twins.ledger(ceiling_lsn=ANY)
+    with pytest.raises(LedgerError, match=r"^a change arrived outside a transaction$"):
+        ledger.add()
+    with pytest.raises(LedgerError, match=r"^a commit at 0/A without a begin$"):
+        ledger.commit(10)
+    transaction = open_transaction(ledger, commit_lsn=10)
+    with pytest.raises(LedgerError, match=r"^a transaction began inside transaction 7 at LSN 0/A$"):
+        open_transaction(ledger, commit_lsn=11)
+    ledger.commit(20)
+    with pytest.raises(LedgerError, match=r"^a record of transaction 7 at LSN 0/A was settled twice$"):
+        ledger.settle(transaction)
+    open_transaction(ledger, commit_lsn=15)
+    with pytest.raises(LedgerError, match=r"^position 0/13 arrived after 0/14$"):
+        ledger.commit(19)
+
+
+def test_a_refused_report_says_what_it_would_have_been_and_changes_nothing(twins: Twins) -> None:
+    ledger = twins.ledger(ceiling_lsn=ANY)
+    ledger.idle(20)
+    ledger.report()
+    ledger.safe_lsn = 21
+    with pytest.raises(LedgerError) as refusal:
+        ledger.report()
+    said = "refusing to confirm 0/15: this session received up to 0/14 and has confirmed 0/14"
+    assert (refusal.value.message, ledger.received_lsn) == (said, 20)
+    assert refusal.value.remedy == "this is a defect of cdc-relay; restart it (nothing is lost) and report it"
+    ledger.safe_lsn = 20
+    assert ledger.report() == 20
+
+
+def test_an_idle_position_that_is_not_newer_says_nothing(twins: Twins) -> None:
+    ledger = twins.ledger(ceiling_lsn=ANY)
+    for lsn in (20, 20, 10):
+        ledger.idle(lsn)
+    assert (ledger.safe_lsn, ledger.received_lsn, ledger.oldest) == (20, 20, None)
+
+
+def test_the_first_position_of_a_wal_is_one_and_zero_is_none(twins: Twins) -> None:
+    ledger = twins.ledger(ceiling_lsn=ANY)
+    ledger.idle(0)
+    assert (ledger.safe_lsn, ledger.oldest) == (0, None)
+    ledger.idle(1)
+    assert ledger.safe_lsn == 1
+
+
+def test_a_transaction_without_records_is_not_safe_before_its_commit_either(twins: Twins) -> None:
+    ledger = twins.ledger(ceiling_lsn=ANY)
+    first = open_transaction(ledger, commit_lsn=10, records=1)
+    ledger.commit(20)
+    second = open_transaction(ledger, commit_lsn=30)
+    ledger.settle(first)
+    assert (ledger.safe_lsn, ledger.oldest) == (20, second)
+
+
+def test_a_first_report_that_is_refused_says_that_nothing_was_confirmed(twins: Twins) -> None:
+    ledger = twins.ledger(ceiling_lsn=ANY)
+    ledger.safe_lsn = 1
+    with pytest.raises(LedgerError, match="received up to 0/0 and has confirmed 0/0"):
+        ledger.report()
+
+
 @dataclass
 class ModelTransaction:
     """What the naive model knows: everything, in a list that never shrinks."""

@@ -31,6 +31,13 @@ def test_text_that_is_no_lsn_is_refused(text: str) -> None:
         parse_lsn(text)
 
 
+def test_a_refusal_shows_an_example_and_no_more_than_a_line_of_what_was_found() -> None:
+    with pytest.raises(DecodeError) as refusal:
+        parse_lsn("x" * 100)
+    shown = "x" * 40
+    assert str(refusal.value) == f"LSN: expected two hexadecimal numbers like 16/B374D848, found '{shown}'"
+
+
 @settings(deadline=None)
 @given(st.text())
 @example("0x1/0x2")
