@@ -44,7 +44,7 @@ TOKENS = tuple(text.encode() for text in (*_KEYS, *_SIGNS, *_VALUES))
 class _Closet(PosixPath):
     """The folder of the file. Whatever ${file:…} names is in it: a fuzzer must not open the machine's own files."""
 
-    def __truediv__(self, name: str | Path) -> Path:  # type: ignore[override]
+    def __truediv__(self, name: str | Path) -> Path:  # type: ignore[override]  # a plain Path
         return Path(str(self)) / str(name).replace("/", "_").replace("..", "_")
 
 

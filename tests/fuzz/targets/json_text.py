@@ -100,7 +100,7 @@ def _plain_or_none(raw: str | None) -> bytes | None:
 
 def _follow(value: object, path: tuple[str, ...]) -> object:
     for step in path:
-        value = value[int(step)] if isinstance(value, list) else value[step]  # type: ignore[index]
+        value = value[int(step)] if isinstance(value, list) else value[step]  # type: ignore[index]  # a dict then
     return value
 
 

@@ -46,7 +46,8 @@ def check(data: bytes) -> None:
     kind, found = told = outcome(_decoder(flags), message)
     assert outcome(_decoder(flags), memoryview(message)) == told
     assert outcome(_decoder(flags), memoryview(bytearray(_HEADER + message)), PAYLOAD_OFFSET) == told
-    assert kind is DecodeError or encode(found) == message  # type: ignore[arg-type]  # every byte is accounted for
+    # Every byte is accounted for.
+    assert kind is DecodeError or encode(found) == message  # type: ignore[arg-type]  # no error: then it is a message
     _check_row(message)
 
 
