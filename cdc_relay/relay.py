@@ -76,13 +76,21 @@ class Relay:
         """
         try:
             while not self._stop.requested:
-                stream = self._open()
-                if stream is not None:
-                    self._begin(stream)
+                self._live()
         except RelayError:
             self._end_run()
             raise
         self._end_run()
+
+    def _live(self) -> None:
+        """One line, until it ends. A producer that breaks while we wait is replaced: it is not away."""
+        try:
+            stream = self._open()
+            if stream is not None:
+                self._begin(stream)
+        except SinkError as exc:
+            self._sink.reset()
+            self._recover(exc, time.monotonic())
 
     def _end_run(self) -> None:
         """Waited for, because a probe may be before it in the line: else an orderly stop would look like a death."""
@@ -106,10 +114,6 @@ class Relay:
             stream = self._await(self._source.open)
         except (AwayError, SourceError) as exc:
             self._wait_for(exc, State.STANDBY if isinstance(exc, SlotInUseError) else state)
-            return None
-        except SinkError as exc:  # the producer broke while we polled it; a new one is not "away"
-            self._sink.reset()
-            self._recover(exc, time.monotonic())
             return None
         return stream
 

@@ -177,11 +177,16 @@ def test_stopped_before_it_began_it_does_nothing(time: FakeTime) -> None:
     assert rig.run() == []
 
 
-def test_a_producer_that_breaks_while_we_wait_is_replaced(time: FakeTime) -> None:
+@pytest.mark.parametrize("job", ["preflight", "probe", "open lot", "open", "take over 100", "is free"])
+def test_a_producer_that_breaks_while_we_wait_is_replaced(time: FakeTime, job: str) -> None:
+    """Whatever is waited for: the producer is polled meanwhile."""
     rig = Rig(time)
-    rig.sink.polls.append(SinkError("the Kafka producer broke"))
+    if job == "is free":
+        rig.source.opens.append(SlotInUseError("slot orders is in use"))
+    rig.sink.break_at(job, SinkError("the Kafka producer broke"))
     calls = rig.run()
     assert "reset" in calls[: calls.index("run")]
+    assert (State.WAITING, "the Kafka producer broke") in rig.states
 
 
 # --- the lot
