@@ -18,7 +18,7 @@ gatekeeper   whether the gates of strict keys can be opened
 republisher  the lot's records on their way out to the sink
 claims       what was taken out of the lot, until it is written down there again
 outages      topics that are closed: emptied, probed, reopened
-caution      after repeated deaths at one position: one record at a time, noted durably before it is touched
+caution      after repeated deaths at one position: by handfuls or alone, noted durably before it is touched
 dispatch     all of them together, as the session uses them
 
 All of it runs on the loop's thread and never blocks; sink and lot are known as Protocols only.

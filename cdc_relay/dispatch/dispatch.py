@@ -110,8 +110,10 @@ class Dispatch:
         submit, republisher = self._submit, self._republisher
         notebook = Notebook(
             inventory.suspects,
-            open_note=lambda identity: submit(partial(lot.open_note, identity)),
+            inventory.handfuls,
+            open_note=lambda identity, count: submit(partial(lot.open_note, identity, count=count)),
             close_note=lambda: submit(lot.close_note),
+            forget_handfuls=lambda: submit(lot.forget_handfuls),
         )
         self.caution = Caution(inventory, notebook, budget=self._intake.window.record_limit)
         self._quarantine = Quarantine(notebook, offer=republisher.offer, condemn=republisher.condemn)

@@ -149,12 +149,13 @@ class Inventory:
     identities: frozenset[Identity]  # at or above the slot's confirmed LSN: settled already
     survey: Survey
     deaths: int = 0  # runs in a row that ended without a word at this very position
-    suspects: dict[Identity, int] = field(default_factory=dict)  # who was noted at how many deaths
+    suspects: dict[Identity, int] = field(default_factory=dict)  # who was noted alone at how many deaths
+    handfuls: dict[Identity, int] = field(default_factory=dict)  # and how many from whom on were noted together
     confirmed_lsn: int = 0
     end_lsn: int = 0  # of the WAL when the session began
 
     @property
     def has_suspects_to_come(self) -> bool:
         """The stream will bring a record again that was noted when a run died."""
-        to_come = (each for each in self.suspects if each[1] >= self.confirmed_lsn)
-        return any(each not in self.identities for each in to_come)
+        to_come = (each for each in (*self.suspects, *self.handfuls) if each[1] >= self.confirmed_lsn)
+        return any(each in self.handfuls or each not in self.identities for each in to_come)

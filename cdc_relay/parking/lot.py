@@ -46,11 +46,16 @@ class Lot(Protocol):
 
     def survey(self) -> Survey: ...
 
-    def open_note(self, identity: Identity) -> None:
-        """Durably: this record is being processed now. A run that dies with an open note makes it a suspect."""
+    def open_note(self, identity: Identity, *, count: int = 1) -> None:
+        """Durably: this record is being processed now, or so many from this one on. A run that dies with an open note
+        makes it a suspect, if it was noted alone."""
         ...
 
     def close_note(self) -> None: ...
+
+    def forget_handfuls(self) -> None:
+        """Those that were noted together when a run died have passed."""
+        ...
 
     def end_run(self) -> None:
         """This process ends in an orderly way."""

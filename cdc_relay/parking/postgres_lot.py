@@ -82,7 +82,7 @@ class PostgresLot:
     def take_over(self, confirmed_lsn: int) -> Inventory:
         with self._call(), self._line.transaction():
             has_died, before = self._run.read_last()
-            deaths, suspects = self._run.begin(confirmed_lsn)
+            deaths, notes = self._run.begin(confirmed_lsn)
             self._line.query("release", self._slot, as_bool(has_died), "[]")
             self._line.query("wake", self._slot)
             identities = read_identities(self._line, self._slot, confirmed_lsn)
@@ -90,7 +90,14 @@ class PostgresLot:
             survey = self._read_survey()
         self._out.clear()
         self._strays_until = 0.0
-        return Inventory(identities, survey, deaths, suspects, confirmed_lsn)
+        return Inventory(
+            identities,
+            survey,
+            deaths=deaths,
+            suspects=notes.suspects,
+            handfuls=notes.handfuls,
+            confirmed_lsn=confirmed_lsn,
+        )
 
     def survey(self) -> Survey:
         with self._call():
@@ -152,13 +159,17 @@ class PostgresLot:
 
     # --- crash poison
 
-    def open_note(self, identity: Identity) -> None:
+    def open_note(self, identity: Identity, *, count: int = 1) -> None:
         with self._call():
-            self._run.open_note(identity)
+            self._run.open_note(identity, count)
 
     def close_note(self) -> None:
         with self._call():
             self._run.close_note()
+
+    def forget_handfuls(self) -> None:
+        with self._call():
+            self._run.forget_handfuls()
 
     def end_run(self) -> None:
         with self._call():

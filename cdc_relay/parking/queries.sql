@@ -283,8 +283,8 @@ SELECT (NOT ended)::text, outboxes::text FROM cdc_relay.runs
  WHERE slot = $1::text AND began_at <> $2::timestamptz FOR UPDATE
 
 -- :begin_run
--- $1 slot, $2 when this run began, $3 confirmed LSN, $4 outboxes. Repeated by the same run it counts nothing again. Whoever was noted
--- when another run died is a suspect.
+-- $1 slot, $2 when this run began, $3 confirmed LSN, $4 outboxes. Repeated by the same run it counts nothing again, and it has
+-- nothing in its hands. Whoever was noted when another run died is a suspect.
 INSERT INTO cdc_relay.runs AS r (slot, began_at, confirmed_lsn, outboxes)
 VALUES ($1::text, $2::timestamptz, $3::pg_lsn, $4::jsonb)
 ON CONFLICT (slot) DO UPDATE
@@ -292,18 +292,25 @@ ON CONFLICT (slot) DO UPDATE
                      WHEN r.began_at = excluded.began_at THEN r.deaths ELSE r.deaths + 1 END,
        suspects = CASE WHEN r.note IS NULL OR r.began_at = excluded.began_at THEN r.suspects
                        ELSE r.suspects || jsonb_build_object(r.note, coalesce((r.suspects ->> r.note)::int, 0) + 1) END,
-       note = CASE WHEN r.began_at = excluded.began_at THEN r.note END,
+       note = NULL,
        confirmed_lsn = excluded.confirmed_lsn, began_at = excluded.began_at, ended = false,
        outboxes = excluded.outboxes
 RETURNING deaths::text, suspects::text
 
 -- :open_note
--- $1 slot, $2 this run, $3 the record
+-- $1 slot, $2 this run, $3 the record's identity, as JSON; with a number behind it: the first of so many
 UPDATE cdc_relay.runs SET note = $3::text WHERE slot = $1::text AND began_at = $2::timestamptz RETURNING slot
 
 -- :close_note
 -- $1 slot, $2 this run. Processed: earlier deaths were not its fault
 UPDATE cdc_relay.runs SET suspects = suspects - coalesce(note, ''), note = NULL
+ WHERE slot = $1::text AND began_at = $2::timestamptz
+
+-- :forget_handfuls
+-- $1 slot, $2 this run. Of the suspects, those that are the first of several
+UPDATE cdc_relay.runs
+   SET suspects = (SELECT coalesce(jsonb_object_agg(key, value), jsonb_build_object()) FROM jsonb_each(suspects)
+                    WHERE jsonb_array_length(key::jsonb) = 4)
  WHERE slot = $1::text AND began_at = $2::timestamptz
 
 -- :end_run

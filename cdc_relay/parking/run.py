@@ -10,7 +10,7 @@ import orjson
 from cdc_relay.errors import AwayError, RefusedError
 from cdc_relay.model import Identity
 from cdc_relay.parking.lot_line import LotLine
-from cdc_relay.parking.surveyor import read_suspects, write_identity
+from cdc_relay.parking.surveyor import Notes, read_notes, write_note
 from cdc_relay.parking.values import as_timestamp
 from cdc_relay.protocol.lsn import format_lsn
 
@@ -32,12 +32,12 @@ class Run:
         [(has_died, outboxes)] = rows
         return has_died == b"true", orjson.loads(outboxes or b"[]")
 
-    def begin(self, confirmed_lsn: int) -> tuple[int, dict[Identity, int]]:
+    def begin(self, confirmed_lsn: int) -> tuple[int, Notes]:
         """How many runs died at this position, and at which records."""
         outboxes = orjson.dumps(self._outboxes).decode()
         values = (self._slot, self._began_at, format_lsn(confirmed_lsn), outboxes)
         [(deaths, suspects)] = self._line.query("begin_run", *values)
-        return int(deaths or 0), read_suspects(suspects)
+        return int(deaths or 0), read_notes(suspects)
 
     def require_same_rows(self, identities: frozenset[Identity], before: list[str]) -> None:
         """A row's number in its transaction is part of its identity, and only rows of configured outboxes count."""
@@ -51,12 +51,15 @@ class Run:
             f" {self._slot} is above {newest}; stop it, and change them then",
         )
 
-    def open_note(self, identity: Identity) -> None:
-        if not self._line.query("open_note", self._slot, self._began_at, write_identity(identity)):
+    def open_note(self, identity: Identity, count: int) -> None:
+        if not self._line.query("open_note", self._slot, self._began_at, write_note(identity, count)):
             raise AwayError("the lot has no row for this run in cdc_relay.runs", remedy="restart the relay")
 
     def close_note(self) -> None:
         self._line.query("close_note", self._slot, self._began_at)
+
+    def forget_handfuls(self) -> None:
+        self._line.query("forget_handfuls", self._slot, self._began_at)
 
     def end(self) -> None:
         self._line.query("end_run", self._slot, self._began_at)

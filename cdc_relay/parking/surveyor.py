@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import orjson
 
 from cdc_relay.model import Identity
@@ -10,9 +12,16 @@ from cdc_relay.parking.lot_line import LotLine
 from cdc_relay.parking.values import as_bool
 from cdc_relay.protocol.lsn import format_lsn, parse_lsn
 
-__all__ = ["read_identities", "read_survey", "read_suspects", "write_identity"]
+__all__ = ["Notes", "read_identities", "read_notes", "read_survey", "write_note"]
 
 Values = tuple[bytes | None, ...]
+
+
+class Notes(NamedTuple):
+    """As Inventory has them."""
+
+    suspects: dict[Identity, int]
+    handfuls: dict[Identity, int]
 
 
 def read_survey(line: LotLine, slot: str, *, has_copies: bool) -> Survey:
@@ -35,18 +44,20 @@ def read_identities(line: LotLine, slot: str, confirmed_lsn: int) -> frozenset[I
     return frozenset(_identity(row) for row in rows)
 
 
-def write_identity(identity: Identity) -> str:
-    """As cdc_relay.runs knows a record: readable, and the same text for the same record."""
-    return orjson.dumps(identity).decode()
+def write_note(identity: Identity, count: int) -> str:
+    """As cdc_relay.runs knows a record, or the first of several: readable, and the same text for the same record."""
+    return orjson.dumps(identity if count == 1 else (*identity, count)).decode()
 
 
-def read_suspects(printed: bytes | None) -> dict[Identity, int]:
-    return {_parse_identity(text): deaths for text, deaths in orjson.loads(printed or b"{}").items()}
-
-
-def _parse_identity(text: str) -> Identity:
-    outbox, lsn, ordinal, time_us = orjson.loads(text)
-    return outbox, lsn, ordinal, time_us
+def read_notes(printed: bytes | None) -> Notes:
+    notes = Notes({}, {})
+    for text, deaths in orjson.loads(printed or b"{}").items():
+        outbox, lsn, ordinal, time_us, *count = orjson.loads(text)
+        if count:
+            notes.handfuls[outbox, lsn, ordinal, time_us] = count[0]
+        else:
+            notes.suspects[outbox, lsn, ordinal, time_us] = deaths
+    return notes
 
 
 def _head(row: Values) -> tuple[KeyScope, Status]:

@@ -53,10 +53,13 @@ class SideLot:
     def take_over(self, confirmed_lsn: int) -> Inventory:
         raise LedgerError("a run does not read the slot")
 
-    def open_note(self, identity: Identity) -> None:
+    def open_note(self, identity: Identity, *, count: int = 1) -> None:
         return
 
     def close_note(self) -> None:
+        return
+
+    def forget_handfuls(self) -> None:
         return
 
     def end_run(self) -> None:

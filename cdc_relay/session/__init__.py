@@ -8,7 +8,7 @@ watch           the look at the publication, and the idle positions that wait fo
 progress        when something was last settled, and what others see of that
 drain           turns in which nothing new is read
 parting         taking leave of Postgres
-careful_reader  after repeated deaths: one record at a time, noted before it is touched
+careful_reader  after repeated deaths: a handful or one record at a time, noted before it is touched
 
 All of it runs on one thread, knows stream, sink and checks as Protocols only, and dies with its line.
 """

@@ -143,6 +143,29 @@ def test_who_was_noted_when_a_run_died_is_a_suspect(ground: Ground) -> None:
         assert suspects(ground) == {IDENTITY: count}
 
 
+def test_a_handful_that_was_noted_when_a_run_died_is_known_by_its_first_record_and_makes_nobody_a_suspect(
+    ground: Ground,
+) -> None:
+    start(ground).open_note(IDENTITY, count=100)
+    inventory = ground.open().take_over(100)
+    assert (inventory.suspects, inventory.handfuls) == ({}, {IDENTITY: 100})
+
+
+def test_a_handful_that_is_survived_is_forgotten(ground: Ground) -> None:
+    lot = start(ground)
+    lot.open_note(IDENTITY, count=100)
+    lot.close_note()
+    assert ground.open().take_over(100).handfuls == {}
+
+
+def test_handfuls_are_forgotten_when_they_have_passed_and_suspects_are_not(ground: Ground) -> None:
+    start(ground).open_note(IDENTITY, count=100)
+    start(ground, note=OTHER)
+    start(ground).forget_handfuls()
+    inventory = ground.open().take_over(100)
+    assert (inventory.suspects, inventory.handfuls) == ({OTHER: 1}, {})
+
+
 def test_who_was_survived_is_no_suspect(ground: Ground) -> None:
     start(ground, note=IDENTITY).close_note()
     assert suspects(ground) == {}

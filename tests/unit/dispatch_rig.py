@@ -162,7 +162,7 @@ class Rig:
             options=self.options,
             now=self.clock.now,
         )
-        self.dispatch.caution.is_on = False  # one record at a time is the session's way of reading: see test_caution
+        self.dispatch.caution.is_on = False  # to read with care is the session's affair: see test_caution
         self.dispatch.feed._due._wall_clock = lambda: self.clock.now
         self.feed, self.outages = self.dispatch.feed, self.dispatch.outages
         self._settled_at = self.clock.now

@@ -73,7 +73,9 @@ class _Run:
     ended: bool = True
     deaths: int = 0
     note: Identity | None = None  # the record that is being processed
-    suspects: dict[Identity, int] = field(default_factory=dict)  # how many runs died while it was noted
+    note_count: int = 1  # or the first of so many
+    suspects: dict[Identity, int] = field(default_factory=dict)  # how many runs died while it was noted alone
+    handfuls: dict[Identity, int] = field(default_factory=dict)  # or how many were noted from it on
 
 
 @dataclass
@@ -138,7 +140,8 @@ class FakeLot:
         self._out.clear()
         self._has_strays = False
         identities = frozenset(row.identity for row in self.rows.values() if row.identity[1] >= confirmed_lsn)
-        inventory = Inventory(identities, self._survey(), self.run.deaths, dict(self.run.suspects))
+        suspects, handfuls = dict(self.run.suspects), dict(self.run.handfuls)
+        inventory = Inventory(identities, self._survey(), self.run.deaths, suspects, handfuls, confirmed_lsn)
         return replace(inventory, end_lsn=self.end_lsn)
 
     def park(self, entries: Sequence[Entry]) -> None:
@@ -191,16 +194,21 @@ class FakeLot:
             self.rows[id_].claimed_at = self.clock()
         return self._survey()
 
-    def open_note(self, identity: Identity) -> None:
+    def open_note(self, identity: Identity, *, count: int = 1) -> None:
         self._call("open_note")
         assert self.run.process == self.process
-        self.run.note = identity
+        self.run.note, self.run.note_count = identity, count
 
     def close_note(self) -> None:
         self._call("close_note")
         if self.run.process == self.process and self.run.note is not None:
-            self.run.suspects.pop(self.run.note, None)
+            (self.run.suspects if self.run.note_count == 1 else self.run.handfuls).pop(self.run.note, None)
             self.run.note = None
+
+    def forget_handfuls(self) -> None:
+        self._call("forget_handfuls")
+        if self.run.process == self.process:
+            self.run.handfuls.clear()
 
     def end_run(self) -> None:
         self._call("end_run")
@@ -223,8 +231,11 @@ class FakeLot:
         elif is_new:
             run.deaths += 1
         if is_new and run.note is not None:
-            run.suspects[run.note] = run.suspects.get(run.note, 0) + 1
-            run.note = None
+            if run.note_count == 1:
+                run.suspects[run.note] = run.suspects.get(run.note, 0) + 1
+            else:
+                run.handfuls[run.note] = run.note_count
+        run.note = None
         run.process, run.confirmed_lsn, run.ended = self.process, confirmed_lsn, False
         return has_died
 

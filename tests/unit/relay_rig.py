@@ -108,12 +108,16 @@ class WatchedSink(FakeSink):
     def __init__(self, clock: FakeClock, calls: list[str]) -> None:
         super().__init__(clock)
         self.probes: deque[RelayError] = deque()
-        self.polls: deque[RelayError] = deque()
+        self._breaks: dict[str, RelayError] = {}
         self._calls = calls
 
+    def break_at(self, call: str, error: RelayError) -> None:
+        """The next poll behind that call raises it, once."""
+        self._breaks[call] = error
+
     def poll(self, timeout_seconds: float) -> Reports:
-        if self.polls:
-            raise self.polls.popleft()
+        if self._calls and self._calls[-1] in self._breaks:
+            raise self._breaks.pop(self._calls[-1])
         return super().poll(timeout_seconds)
 
     def probe(self) -> None:

@@ -1,4 +1,4 @@
-"""A record that kills the process: found one at a time, and never taken for one while a broker is away."""
+"""A record that kills the process: found by handfuls and then alone, and never taken for one while a broker is away."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ HERE: Identity = ("public.outbox", 99, 0, 0)
 THERE: Identity = ("public.outbox", 199, 0, 0)
 
 
-def make_notebook(suspects: dict[Identity, int] | None = None) -> Notebook:
-    return Notebook(suspects or {}, open_note=lambda identity: Future(), close_note=lambda: Future())
+def make_notebook(suspects: dict[Identity, int] | None = None, handfuls: dict[Identity, int] | None = None) -> Notebook:
+    return Notebook(
+        suspects or {}, handfuls or {}, open_note=lambda *_: Future(), close_note=Future, forget_handfuls=Future
+    )
 
 
 def make_caution(deaths: int, budget: int = 10) -> Caution:
@@ -34,28 +36,27 @@ def test_two_deaths_at_one_position_make_cautious(deaths: int, is_on: bool) -> N
 
 def test_caution_ends_when_as_many_have_passed_as_the_dead_run_may_have_had() -> None:
     caution = make_caution(2, budget=3)
-    caution.passed()
-    caution.passed()
-    assert caution.is_on
-    caution.passed()
-    assert not caution.is_on
+    caution.passed(2)
+    assert not caution.is_spent
+    caution.passed(1)
+    assert caution.is_spent
 
 
 def test_caution_ends_when_nothing_comes_any_more() -> None:
     caution = make_caution(2)
     caution.rest(100.0, 0)
     caution.rest(102.9, 0)
-    assert caution.is_on
+    assert not caution.is_spent
     caution.rest(103.1, 0)
-    assert not caution.is_on
+    assert caution.is_spent
 
 
 def test_a_record_in_between_starts_the_rest_anew() -> None:
     caution = make_caution(2)
     caution.rest(100.0, 0)
-    caution.passed()
+    caution.passed(1)
     caution.rest(104.0, 0)
-    assert caution.is_on
+    assert not caution.is_spent
 
 
 @pytest.mark.parametrize(("identity", "deaths", "is_culprit"), [(HERE, 3, True), (HERE, 2, False), (THERE, 3, False)])
@@ -71,6 +72,62 @@ def test_a_culprit_is_parked_as_a_crash_with_the_number_of_deaths() -> None:
     failure = make_notebook({HERE: 4, THERE: 1}).sentence(HERE)
     assert (failure.code, failure.error_class) == (CRASH, ErrorClass.CRASH)
     assert "4 times" in failure.reason
+
+
+# --- handfuls
+
+
+def make_suspicious(notebook: Notebook, *, confirmed_lsn: int = 0) -> Caution:
+    return Caution(Inventory(frozenset(), Survey(), 2, confirmed_lsn=confirmed_lsn), notebook, budget=1000)
+
+
+def test_records_that_nobody_suspects_go_together() -> None:
+    assert make_suspicious(make_notebook()).handful_from(HERE) > 1
+
+
+@pytest.mark.parametrize("notebook", [make_notebook({HERE: 1}), make_notebook({}, {HERE: 2})], ids=["alone", "first"])
+def test_who_was_noted_when_a_run_died_goes_alone(notebook: Notebook) -> None:
+    assert make_suspicious(notebook).handful_from(HERE) == 1
+
+
+def test_all_of_a_handful_at_which_a_run_died_go_alone_and_then_no_more() -> None:
+    caution, sizes = make_suspicious(make_notebook({}, {HERE: 3})), []
+    for ordinal in range(4):
+        sizes.append(caution.handful_from((*HERE[:2], ordinal, 0)))
+        caution.passed(1)
+    assert sizes[:3] == [1, 1, 1]
+    assert sizes[3] > 1
+
+
+def test_what_the_slot_left_of_a_handful_goes_alone_from_the_beginning() -> None:
+    """Its first record was confirmed before the run died, and does not come again."""
+    caution = make_suspicious(make_notebook({}, {HERE: 2}), confirmed_lsn=150)
+    assert caution.handful_from(THERE) == 1
+    caution.passed(2)
+    assert caution.handful_from(THERE) > 1
+
+
+def test_caution_lasts_until_all_of_such_a_handful_have_passed() -> None:
+    caution = Caution(Inventory(frozenset(), Survey(), 2), make_notebook({}, {HERE: 5}), budget=3)
+    caution.handful_from(HERE)
+    caution.passed(4)
+    assert not caution.is_spent
+    caution.passed(1)
+    assert caution.is_spent
+
+
+def test_a_handful_that_the_slot_has_passed_makes_cautious_for_so_many_records_only() -> None:
+    inventory = Inventory(frozenset(), Survey(), handfuls={HERE: 2}, confirmed_lsn=150)
+    caution = Caution(inventory, make_notebook({}, inventory.handfuls), budget=1000)
+    assert caution.is_on
+    caution.passed(2)
+    assert caution.is_spent
+
+
+@pytest.mark.parametrize(("lsn", "are_to_come"), [(99, True), (100, False)])
+def test_a_handful_is_to_come_when_its_first_record_is(lsn: int, are_to_come: bool) -> None:
+    inventory = Inventory(frozenset([HERE]), Survey(), handfuls={HERE: 2}, confirmed_lsn=lsn)
+    assert inventory.has_suspects_to_come is are_to_come
 
 
 # --- parked records
@@ -168,7 +225,7 @@ def test_rest_is_no_rest_while_the_server_is_still_reading() -> None:
     caution = Caution(Inventory(frozenset(), Survey(), deaths=2, end_lsn=500), make_notebook(), budget=10)
     for now in (100.0, 110.0, 120.0):
         caution.rest(now, 499)
-    assert caution.is_on
+    assert not caution.is_spent
     caution.rest(121.0, 500)
     caution.rest(125.0, 500)
-    assert not caution.is_on
+    assert caution.is_spent

@@ -92,8 +92,8 @@ CREATE TABLE IF NOT EXISTS cdc_relay.runs (
     ended            boolean     NOT NULL DEFAULT false, -- in an orderly way
     deaths           integer     NOT NULL DEFAULT 0,     -- runs in a row from confirmed_lsn that did not end so
     outboxes         jsonb       NOT NULL DEFAULT '[]',  -- that it reads: they number the rows of a transaction
-    note             text,                               -- the record that it is at, while that is noted
-    suspects         jsonb       NOT NULL DEFAULT '{}'   -- by record: deaths while it was noted
+    note             text,                               -- the record that it is at, or the first of a handful
+    suspects         jsonb       NOT NULL DEFAULT '{}'   -- by record, or first of a handful: deaths while it was noted
 );
 
 INSERT INTO cdc_relay.schema_version (version) VALUES (4) ON CONFLICT DO NOTHING;
