@@ -21,9 +21,10 @@ MINUTES ?= 5
 chaos: $(VENV)/.test
 	$(BIN)/python -m tests.chaos.walk --minutes $(MINUTES) $(if $(SEED),--seed $(SEED)) $(CHAOS)
 
-# An hour at 2,000 events/s with a fault a minute: do memory, descriptors and latency stay as they were?
+# An hour at 2,000 events/s with a fault a minute: do memory, descriptors and latency stay as they were? And its plot.
 soak: $(VENV)/.test
 	$(BIN)/python -m tests.soak --out .cache/soak.json $(SOAK)
+	$(BIN)/python -m tests.soak.plot .cache/soak.json --to docs/reliability/soak.svg
 
 # Lines and branches of the package, in this process and in every relay and command that a test starts; fails below 95 %.
 # In Python throughout: what is compiled has no lines to count. About 40 minutes; a part: make coverage TESTS=tests/unit

@@ -15,9 +15,12 @@ from tests.bench.stage import Stage
 from tests.bench.tenants import TenantStage, make_relays
 from tests.bench.workloads import BAD_BACKLOG_ROWS, DEFAULT, TENANTS
 
-__all__ = ["run_bad_rows", "run_strict", "run_tenants"]
+__all__ = ["has_levelled", "run_bad_rows", "run_strict", "run_tenants"]
 
 WARM_DRAINS = 5  # until then the broker gets faster, and the relay has learnt what the topics refuse
+# A drain has a hundred times less of what is refused than of what is taken: the JVM compiles that way late.
+MAX_WARM_DRAINS = 20
+LEVEL = 1.05
 WITHOUT, WITH_BAD = "without", "with bad rows"
 BAD_PEERS = {
     WITHOUT: {"with_bad": False},
@@ -45,11 +48,21 @@ def _compare(run: Run, name: str, stage: Stage, relays: Sequence[Relay]) -> None
         hot = HotStage(stage)
         hot.add(relays)
         warm(hot, WARM_DRAINS * WARM_ROWS, run.say)
-        for number in range(run.rounds):
+        for number in range(_rounds(run)):
             for drain in hot.round(turn=number):
                 run.say(f"{name}, round {number + 1}  {drain}")
                 run.add(name, name, drain.peer, number, drain.values())
         hot.close()
+
+
+def _rounds(run: Run) -> int:
+    """Of drains of half a second, which swing by a quarter and more: twice as many as of others."""
+    return 2 * run.rounds + 1
+
+
+def has_levelled(rates: Sequence[float]) -> bool:
+    """The latest three drains are no faster than those before."""
+    return len(rates) >= WARM_DRAINS and max(rates[-3:]) < LEVEL * max(rates[:-3])
 
 
 def run_bad_rows(run: Run) -> None:
@@ -62,10 +75,12 @@ def run_bad_rows(run: Run) -> None:
             run.say(f"bad rows, round {number + 1}  {peer:20}{rate:>9,.0f}/s")
             run.add("bad-rows", "bad-rows", peer, number, {"events_per_s": rate, "rows": rows})
 
-        for _ in range(WARM_DRAINS):
+        rates: list[float] = []
+        while len(rates) < MAX_WARM_DRAINS and not has_levelled(rates):
             warming = [backlogs.drain(rows, **BAD_PEERS[peer]) for peer in (WITHOUT, WITH_BAD)]
             run.say(f"warming: {', '.join(f'{rate:,.0f}/s' for rate in warming)}")
-        for number in range(run.rounds):
+            rates.append(warming[-1])
+        for number in range(_rounds(run)):
             shift = number % len(BAD_PEERS)
             for peer in [*BAD_PEERS, *BAD_PEERS][shift : shift + len(BAD_PEERS)]:
                 drain(peer, number)

@@ -6,7 +6,7 @@ Medians of the rounds: events/s on the left, peak memory on the right. Both begi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from math import floor, log10
+from math import log10
 from pathlib import Path
 
 import click
@@ -15,6 +15,7 @@ from tests.bench.columns import COSTS, RATE, Column, head, row
 from tests.bench.growth import PART
 from tests.bench.growth_axes import AXES, Axis
 from tests.bench.measurement import Book, load
+from tests.bench.scale import round_up, short
 from tests.bench.svg import document, element, text
 
 __all__ = ["draw", "tabulate"]
@@ -64,12 +65,12 @@ def draw(book: Book, axis: Axis) -> str:
 
 def _curve(places: Values, figures: Values, *, color: str, name: str, side: float) -> Iterator[str]:
     """With its scale on the side where it is read."""
-    top, is_left = _round_up(max(figures)), side == LEFT
+    top, is_left = round_up(max(figures)), side == LEFT
     anchor, shift = ("end", -8) if is_left else ("start", 8)
     yield text(name, side, TOP - 14, font_size=12, fill=color, text_anchor="middle")
     for step in range(STEPS + 1):
         height = BOTTOM - (BOTTOM - TOP) * step / STEPS
-        yield text(_short(top * step / STEPS), side + shift, height + 4, font_size=11, fill=color, text_anchor=anchor)
+        yield text(short(top * step / STEPS), side + shift, height + 4, font_size=11, fill=color, text_anchor=anchor)
     line = [(place, BOTTOM - (BOTTOM - TOP) * figure / top) for place, figure in zip(places, figures, strict=True)]
     path = " ".join(f"{x:.1f},{y:.1f}" for x, y in line)
     yield element("polyline", points=path, fill="none", stroke=color, stroke_width=2)
@@ -93,16 +94,6 @@ def _spread(xs: Values, *, is_log: bool) -> list[float]:
         xs = [log10(x) if x > 0 else log10(least) - 1 for x in xs]
     first, width, margin = xs[0], (xs[-1] - xs[0]) or 1, 20
     return [LEFT + margin + (RIGHT - LEFT - 2 * margin) * (x - first) / width for x in xs]
-
-
-def _round_up(figure: float) -> float:
-    """To a number whose quarters are short to write."""
-    unit = 10 ** floor(log10(figure)) if figure > 0 else 1
-    return next(unit * factor for factor in (1, 1.2, 1.6, 2, 2.4, 3.2, 4, 6, 8, 10, 12) if unit * factor >= figure)
-
-
-def _short(figure: float) -> str:
-    return f"{figure / 1000:g}k" if figure >= 1000 else f"{figure:g}"
 
 
 def _measured(book: Book, axis: Axis) -> list[tuple[str, float]]:

@@ -17,7 +17,7 @@ from tests.fixtures.kafka_jars import find_jars
 from tests.fixtures.postgres_install import find_install
 from tests.soak.course import Course, SoakGround
 from tests.soak.meter import Meter
-from tests.soak.verdict import Verdict, judge
+from tests.soak.verdict import Verdict, calm_p99_by_minute, judge
 
 POSTGRES = 18
 NEEDS = {"relay", "lot"}  # its memory is what is looked at, so it lives; and nothing is bad enough for the lot
@@ -52,19 +52,24 @@ def main(minutes: float, rate: float, seed: int | None, out: Path | None) -> Non
             ended_at = time.time()
         arrivals = list(zip(ground.reader.arrived_at, ground.reader.delay_ms, strict=True))
         verdict = judge(meter.readings, arrivals, course.disturbances, began_at=began_at, ended_at=ended_at)
-        _keep(out, meter, course, verdict)
+        minutes_p99 = calm_p99_by_minute(arrivals, course.disturbances, began_at=began_at)
+        if out is not None:
+            out.parent.mkdir(parents=True, exist_ok=True)
+            out.write_text(json.dumps(_book(meter, course, verdict, minutes_p99, began_at=began_at), indent=1))
         _say(ground, course, verdict)
 
 
-def _keep(out: Path | None, meter: Meter, course: Course, verdict: Verdict) -> None:
-    if out is None:
-        return
-    book = {
+def _book(
+    meter: Meter, course: Course, verdict: Verdict, minutes_p99: dict[int, float], *, began_at: float
+) -> dict[str, object]:
+    """What tests.soak.plot draws."""
+    return {
+        "began_at": began_at,
         "verdict": vars(verdict),
         "readings": [vars(each) for each in meter.readings],
         "disturbances": [vars(each) for each in course.disturbances],
+        "p99_ms_by_minute": minutes_p99,
     }
-    out.write_text(json.dumps(book, indent=1))
 
 
 def _say(ground: SoakGround, course: Course, verdict: Verdict) -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import statistics
 from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tests.soak.course import Disturbance
 from tests.soak.meter import Reading
 
-__all__ = ["Verdict", "calm_test", "judge", "p99"]
+__all__ = ["Verdict", "calm_p99_by_minute", "calm_test", "judge", "p99"]
 
 SETTLED_SECONDS = 300.0  # memory is compared with what it was by then
 AROUND_SECONDS = 60.0
@@ -62,6 +63,17 @@ def judge(
         p99([delay for at, delay in arrivals if at < began_at + quarter and is_calm(at)]),
         p99([delay for at, delay in arrivals if at >= ended_at - quarter and is_calm(at)]),
     )
+
+
+def calm_p99_by_minute(
+    arrivals: Sequence[tuple[float, float]], disturbances: Sequence[Disturbance], *, began_at: float
+) -> dict[int, float]:
+    """Minutes in which nothing was calm for a moment are left out."""
+    is_calm, delays = calm_test(disturbances), defaultdict[int, list[float]](list)
+    for at, delay in arrivals:
+        if is_calm(at):
+            delays[int((at - began_at) // 60)].append(delay)
+    return {minute: p99(each) for minute, each in sorted(delays.items())}
 
 
 def calm_test(disturbances: Sequence[Disturbance]) -> Callable[[float], bool]:

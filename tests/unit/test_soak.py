@@ -7,8 +7,9 @@ import pytest
 from tests.soak.course import Disturbance
 from tests.soak.load import KEYS_PER_WRITER
 from tests.soak.meter import Reading
+from tests.soak.plot import draw
 from tests.soak.reader import Numbers
-from tests.soak.verdict import Verdict, calm_test, judge
+from tests.soak.verdict import Verdict, calm_p99_by_minute, calm_test, judge
 
 ROUND = KEYS_PER_WRITER
 
@@ -72,3 +73,22 @@ def test_what_does_not_stay_as_it_was_is_said(
     verdict: Verdict = judge(found, arrivals, [Disturbance("cut", 60, 70)], began_at=began, ended_at=ended)
     assert [each for each in verdict.complaints if complaint is None or complaint not in each] == []
     assert bool(verdict.complaints) == (complaint is not None)
+
+
+def test_the_p99_of_a_minute_is_that_of_its_calm() -> None:
+    arrivals = [(1000.0 + second, 900.0 if 60 <= second < 70 else 5.0 + second // 60) for second in range(180)]
+    found = calm_p99_by_minute(arrivals, [Disturbance("cut", 1060.0, 1066.0)], began_at=1000.0)
+    assert found == {0: 5.0, 1: 6.0, 2: 7.0}
+
+
+def test_a_plot_has_a_panel_for_each_thing_that_must_not_grow_and_a_line_for_each_fault() -> None:
+    book = {
+        "began_at": 1000.0,
+        "readings": [vars(each) for each in readings(80.0, 20, at=1000.0)],
+        "disturbances": [vars(Disturbance("cut", 1010.0, 1011.0)), vars(Disturbance("cut", 1030.0, 1031.0))],
+        "p99_ms_by_minute": {"0": 5.0, "1": 7.5},
+    }
+    drawn = draw(book)
+    assert [words in drawn for words in ("memory, MB", "file descriptors", "p99 between faults, ms")] == [True] * 3
+    assert drawn.count("<polyline") == 3
+    assert drawn.count('class="fault"') == 2 * 3
