@@ -142,7 +142,8 @@ class Image:
         compiler = {} if "gcc" in self.packages(self._name) else {"CC": "false"}
         path = f"{self._make_stand_in()}{os.pathsep}{own['PATH']}"
         apt_log = str(self._directory / f"apt-{self._name}")
-        return {**os.environ, **own, **compiler, "PATH": path, "APT_LOG": apt_log}  # os: the machine's package index
+        machine = {name: value for name, value in os.environ.items() if name != "CDC_RELAY_NATIVE"}  # its package index
+        return {**machine, **own, **compiler, "PATH": path, "APT_LOG": apt_log}
 
     def _make_stand_in(self) -> Path:
         program = self._directory / "stand-ins" / "apt-get"

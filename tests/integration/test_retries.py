@@ -93,6 +93,7 @@ def test_the_delay_doubles_up_to_its_longest_and_the_last_try_is_the_end(make_pi
     pipeline.insert(payload=BIG)
     wait_for_status(pipeline.database, ["dead"])
     assert history(pipeline) == [("retrying", 0, 0.5), ("retrying", 1, 1.0), ("retrying", 2, 1.0), ("dead", 3, None)]
+    relay.wait_for_log('"outbox_failed"')
     assert len(logged(relay, "outbox_failed")) == 1
     relay.stop()
     relay.start().wait_ready()

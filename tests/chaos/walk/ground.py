@@ -37,8 +37,6 @@ PARKED = "SELECT event_id, status, extract(epoch FROM parked_at)::float8 * 1000 
 GAVE_UP = {"dead", "discarded"}
 
 TIMING = {
-    # After repeated deaths a window's worth of records is read one at a time, and the lot waits so long.
-    "window": {"records": 2000},
     "partial_outage_after": "3s",
     "release_line_after": "15s",
     "drain": "5s",

@@ -80,7 +80,7 @@ def discard(ground: Ground, rng: random.Random) -> None:
     dead = [number for (number,) in ground.database.execute(DEAD)]
     chosen = rng.sample(dead, min(3, len(dead)))
     for number in chosen:
-        ground.dlq("discard", str(number), "--yes")
+        ground.dlq("discard", str(number), "--reason", "a walk", "--yes")
 
 
 DEAD = "SELECT id FROM cdc_relay.parked_records WHERE status = 'dead'"
