@@ -145,12 +145,12 @@ DROPPED: Final = Dropped.DROPPED  # a route says that this change is for nobody
 
 
 class Recall(Protocol):
-    """Makes a record's headers again out of its ticket and key, so that none are kept while it is out: it is
+    """Makes a record's headers again out of its ticket, so that none are kept while it is out: it is
     acknowledged, as a rule, and nobody asks for them. They cost more to keep and to free than to make.
 
     For the loop's thread alone: it is the route's own build."""
 
-    def recall(self, ticket: Ticket, key: bytes | None) -> Headers: ...
+    def recall(self, ticket: Ticket) -> Headers: ...
 
 
 class Ticket(NamedTuple):
@@ -169,10 +169,9 @@ class Ticket(NamedTuple):
     topic: str  # empty when it could not be routed
     policy: Policy
 
-    def find_headers(self, key: bytes | None) -> Headers:
-        """`key`: the record's."""
+    def find_headers(self) -> Headers:
         headers = self.headers
-        return headers if isinstance(headers, list) else headers.recall(self, key)
+        return headers if isinstance(headers, list) else headers.recall(self)
 
     @property
     def identity(self) -> Identity:

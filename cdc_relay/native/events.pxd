@@ -32,7 +32,6 @@ cdef class BinaryEvents(EventBuild):
     cdef object _kind_name
     cdef object _time_name
     cdef object _sequence_name
-    cdef object _key_name
     cdef Py_ssize_t _fixed_size
     cdef object _time  # the header
 
@@ -45,7 +44,6 @@ cdef class StructuredEvents(EventBuild):
     cdef list _before_more
     cdef bytes _before_time
     cdef bytes _before_sequence
-    cdef bytes _before_key
     cdef bytes _before_data
     cdef list _headers
     cdef Py_ssize_t _headers_size

@@ -27,7 +27,7 @@ cdef enum:
     KEY = 2
     PAYLOAD = 3
     MORE = 4
-    FIXED = 4  # headers of a binary event beside one for each of its parts
+    FIXED = 3  # headers of a binary event beside one for each of its parts
     PIECE_SIZE = 1 << 20  # as in routing.payloads: what is larger is checked in pieces, by the reference
 
 cdef object _record = Record
@@ -59,11 +59,13 @@ cdef class EventBuild:
         """None: the row is not usual."""
         cdef int64_t number = ordinal
         cdef Py_ssize_t place
-        if type(parts[PAYLOAD]) is not bytes:
+        if type(parts[KEY]) is not bytes or type(parts[PAYLOAD]) is not bytes:
             return None
         for place in range(len(parts)):
             # An empty one is not usual: it is left out, or refused.
-            if place != PAYLOAD and not (place >= MORE and parts[place] is None) and not _is_plain(parts[place]):
+            if place == KEY or place == PAYLOAD or (place >= MORE and parts[place] is None):
+                continue
+            if not _is_plain(parts[place]):
                 return None
         if number < 0 or number > 0xFFFF_FFFF or not self._note(transaction):
             return None
@@ -102,8 +104,7 @@ cdef class BinaryEvents(EventBuild):
 
     def __init__(self, fallback, *, policy, columns, more, event, iso_utc, names, source, content_type):
         super().__init__(fallback, policy=policy, columns=columns, more=more, event=event, iso_utc=iso_utc)
-        version_name, self._id_name, source_name, self._kind_name = names[:4]
-        self._time_name, self._sequence_name, self._key_name = names[4:]
+        version_name, self._id_name, source_name, self._kind_name, self._time_name, self._sequence_name = names
         self._more = [name for name, _ in more]
         self._version, self._source = (version_name, b"1.0"), (source_name, source)
         self._content_type = ("content-type", content_type)
@@ -112,18 +113,17 @@ cdef class BinaryEvents(EventBuild):
         kept = {at for place, at in enumerate(self.columns) if place not in (KEY, PAYLOAD)}
         self.can_recall = kept <= set(event)
 
-    def recall(self, ticket, key):
+    def recall(self, ticket):
         """The headers again, of a record that was built here: all else that they say is in its ticket."""
         given = dict(zip(self._event_columns, ticket.event, strict=True))
         parts = [given.get(at) for at in self.columns]
-        parts[KEY] = key
         if not self._note(ticket.transaction):
             raise ValueError(f"{ticket} was not built here")
         _put_hex(self._sequence + LSN_DIGITS + 1, ticket.ordinal, ORDINAL_DIGITS)
         return self._headers(tuple(parts))
 
     cdef object _make(self, tuple parts, object topic, object timestamp_ms):
-        cdef Py_ssize_t place, size = self._fixed_size + PyBytes_GET_SIZE(parts[KEY])
+        cdef Py_ssize_t place, size = self._fixed_size
         for place in range(len(parts)):
             if parts[place] is not None:
                 size += PyBytes_GET_SIZE(parts[place])
@@ -144,9 +144,8 @@ cdef class BinaryEvents(EventBuild):
         _set(headers, 1, (self._id_name, parts[ID]))
         _set(headers, 2, self._source)
         _set(headers, 3, (self._kind_name, parts[KIND]))
-        _set(headers, count - 4, self._time)
-        _set(headers, count - 3, (self._sequence_name, PyBytes_FromStringAndSize(self._sequence, SEQUENCE_SIZE)))
-        _set(headers, count - 2, (self._key_name, parts[KEY]))
+        _set(headers, count - 3, self._time)
+        _set(headers, count - 2, (self._sequence_name, PyBytes_FromStringAndSize(self._sequence, SEQUENCE_SIZE)))
         _set(headers, count - 1, self._content_type)
         count = 4
         for place in range(MORE, len(parts)):
@@ -162,16 +161,16 @@ cdef class BinaryEvents(EventBuild):
 
 cdef class StructuredEvents(EventBuild):
     """One JSON object around a payload that is JSON. `texts` stand before id, type, `more` (a list of theirs), time,
-    sequence, key and data; all but the last are strings, whose closing sign is written here."""
+    sequence and data; all but the last are strings, whose closing sign is written here."""
 
     def __init__(self, fallback, *, policy, columns, more, event, iso_utc, texts, header):
         super().__init__(fallback, policy=policy, columns=columns, more=more, event=event, iso_utc=iso_utc)
         self._before_id, self._before_kind, self._before_more, self._before_time = texts[:4]
-        self._before_sequence, self._before_key, self._before_data = texts[4:]
+        self._before_sequence, self._before_data = texts[4:]
         self._headers = [header]  # one list for all: nobody changes a record's
         self._headers_size = sum([len(each) for each in header])
-        before = [self._before_id, self._before_kind, self._before_time, self._before_sequence, self._before_key]
-        self._fixed_size = sum([len(each) for each in [*before, self._before_data]]) + SEQUENCE_SIZE + 1
+        before = [self._before_id, self._before_kind, self._before_time, self._before_sequence, self._before_data]
+        self._fixed_size = sum([len(each) for each in before]) + SEQUENCE_SIZE + 1
 
     cdef object _make(self, tuple parts, object topic, object timestamp_ms):
         cdef Py_ssize_t place, size
@@ -181,7 +180,7 @@ cdef class StructuredEvents(EventBuild):
             if place == PAYLOAD:
                 if not _is_utf_8(parts[PAYLOAD]):
                     return None
-            elif parts[place] is not None and _must_be_escaped(parts[place]):
+            elif place != KEY and parts[place] is not None and _must_be_escaped(parts[place]):
                 return None
         size = self._size(parts)
         value = PyBytes_FromStringAndSize(NULL, size)
@@ -195,8 +194,7 @@ cdef class StructuredEvents(EventBuild):
         at = _put(at, self._before_sequence)
         memcpy(at, self._sequence, SEQUENCE_SIZE)
         at[SEQUENCE_SIZE] = b'"'
-        at = _put_string(at + SEQUENCE_SIZE + 1, self._before_key, parts[KEY])
-        at = _put(_put(at, self._before_data), parts[PAYLOAD])
+        at = _put(_put(at + SEQUENCE_SIZE + 1, self._before_data), parts[PAYLOAD])
         at[0] = b"}"
         size += PyBytes_GET_SIZE(parts[KEY]) + self._headers_size
         return new8(
@@ -207,7 +205,7 @@ cdef class StructuredEvents(EventBuild):
         """Of the value: the texts, the values, and a closing sign for each."""
         cdef Py_ssize_t place, size = self._fixed_size + PyBytes_GET_SIZE(self._time) + 1
         for place in range(len(parts)):
-            if parts[place] is not None:
+            if place != KEY and parts[place] is not None:
                 size += PyBytes_GET_SIZE(parts[place]) + 1
                 if place >= MORE:
                     size += PyBytes_GET_SIZE(self._before_more[place - MORE])

@@ -47,7 +47,7 @@ cdef inline uint64_t _uint64(const uint8_t* at) noexcept nogil:
 cdef class _PlainRecall:
     """As a Recall of the model: a plain record's only header is what its ticket begins with."""
 
-    def recall(self, ticket, key):
+    def recall(self, ticket):
         return [(_id_header, ticket.event[0])]
 
 

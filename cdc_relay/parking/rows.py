@@ -92,7 +92,7 @@ def _record_params(entry: Entry, is_utf8: bool) -> Row:
         commit_time_us = entry.ticket.transaction.commit_time_us
         time = as_timestamp(commit_time_us) if commit_time_us else None  # a message of no transaction: that of the lot
         # Kept, not recalled: the row could not be routed.
-        headers = as_headers(entry.ticket.find_headers(entry.key), is_utf8=is_utf8)
+        headers = as_headers(entry.ticket.find_headers(), is_utf8=is_utf8)
         return (None, entry.key, entry.value, headers, None, time, row_columns)
     headers = as_headers(record.headers, is_utf8=is_utf8)
     partition = None if record.partition < 0 else str(record.partition)

@@ -22,8 +22,8 @@ from cdc_relay.routing.values import BYTEA_OID, JSON_OIDS, iso_utc
 __all__ = ["make_event_build"]
 
 Build = TypeVar("Build", bound=Callable[..., object])
-# What a structured event says before its values: id, type, others that a row may have, time, sequence, key, data.
-_Texts = tuple[bytes, bytes, list[bytes], bytes, bytes, bytes, bytes]
+# What a structured event says before its values: id, type, others that a row may have, time, sequence, data.
+_Texts = tuple[bytes, bytes, list[bytes], bytes, bytes, bytes]
 
 
 def make_event_build(full: Build, route: Route, outbox: Outbox, places: Places) -> Build | None:
@@ -59,14 +59,13 @@ def _is_sent_as_it_is(envelope: CloudEvents, payload: Column) -> bool:
 
 def _texts(mapped: Mapped, content_type: str) -> _Texts:
     version, id_name, source, kind, *others = mapped.names
-    time, sequence, key = (_before(name) for name in others)
+    time, sequence = (_before(name) for name in others)
     return (
         f'{{"{version}":"1.0","{id_name}":"'.encode(),
         f',"{source}":{quote(mapped.source.decode())},"{kind}":"'.encode(),
         [_before(name) for name, _ in mapped.more],
         time,
         sequence,
-        key,
         f',"datacontenttype":{quote(content_type)},"data":'.encode(),
     )
 

@@ -40,5 +40,5 @@ def returned_record(slip: Slip, message: Message, *, timestamp_ms: int, partitio
     if isinstance(slip, Claim) and slip.record is not None:
         return slip.record
     topic, key, value = message.topic() or slip.topic, message.key(), message.value()
-    headers = slip.headers if isinstance(slip, Claim) else slip.find_headers(key)
+    headers = slip.headers if isinstance(slip, Claim) else slip.find_headers()
     return Record(topic, key, value, headers, timestamp_ms, slip.size_bytes, slip.policy, partition)

@@ -117,7 +117,7 @@ def describe(outcome: Outcome | None) -> object:
     if outcome is None:
         return None
     routed, ticket = outcome
-    headers = ticket.find_headers(getattr(routed, "key", None))
+    headers = ticket.find_headers()
     ticket = ticket._replace(headers=headers)
     event = [type(ticket), describe_transaction(ticket.transaction), *ticket[3:], ticket.ordinal, ticket.identity]
     return type(routed), routed, event, ticket.origin.label, ticket.origin.event_fields, str(ticket)

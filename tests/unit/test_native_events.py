@@ -72,7 +72,7 @@ def _plain(outcome: Outcome | None) -> object:
     """Without the transaction, which each intake has its own of."""
     assert outcome is not None
     routed, ticket = outcome
-    headers = ticket.find_headers(getattr(routed, "key", None))
+    headers = ticket.find_headers()
     if isinstance(routed, Record):
         assert headers == routed.headers
     return routed, ticket[1], ticket.origin.label, ticket._replace(headers=headers)[3:]
@@ -190,7 +190,7 @@ def test_headers_are_recalled_from_the_ticket(columns: dict[str, str]) -> None:
     for record, ticket in taken[1:]:
         assert isinstance(record, Record)
         assert not isinstance(ticket.headers, list)
-        assert ticket.find_headers(record.key) == record.headers
+        assert ticket.find_headers() == record.headers
 
 
 def test_headers_of_columns_that_no_ticket_has_are_kept() -> None:

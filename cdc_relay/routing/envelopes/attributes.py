@@ -1,6 +1,7 @@
-"""The attributes of a CloudEvent: which part of a row, its key or its transaction is which. Names are `a-z0-9` only.
+"""The attributes of a CloudEvent: which part of a row or its transaction is which. Names are `a-z0-9` only.
 
-Required are id, source, specversion and type. What is NULL or empty is left out, as the specification asks.
+Required are id, source, specversion and type. What is NULL or empty is left out, as the specification asks. The record's
+key is none of them: the Kafka binding (3.1) forbids to add one for a key that the configuration chose.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ from cdc_relay.routing.values import iso_utc
 
 __all__ = ["Attributes", "Mapped", "bind_attributes", "default_source", "map_attributes", "rfc3339"]
 
-Attributes = Callable[[Values, bytes | None, Source], Headers | Failure]
+Attributes = Callable[[Values, Source], Headers | Failure]
 
-_ALWAYS = ("specversion", "id", "source", "type", "time", "sequence", "partitionkey")
+_ALWAYS = ("specversion", "id", "source", "type", "time", "sequence")
 _LAST_MS = 253_402_300_799_999  # of the year 9999
 _CONTROL = re.compile("[\0-\x1f\x7f-\x9f]")
 # As Postgres prints it, or RFC 3339 already (a text column, a message).
@@ -59,11 +60,11 @@ def bind_attributes(
 ) -> Attributes:
     found, more, uri, names = map_attributes(outbox, columns, source=source, subject=subject, prefix=prefix)
     id_at, type_at = found["id"].at, found["type"].at
-    version_name, id_name, source_name, type_name, time_name, sequence_name, key_name = names
+    version_name, id_name, source_name, type_name, time_name, sequence_name = names
     version, named_uri = (version_name, b"1.0"), (source_name, uri)
     read_time, commit = _bind_time(outbox, columns), per_transaction(_render_commit)
 
-    def attributes(row: Values, key: bytes | None, source: Source) -> Headers | Failure:
+    def attributes(row: Values, source: Source) -> Headers | Failure:
         event_id, kind, (committed_at, lsn) = row[id_at], row[type_at], commit(source.transaction)
         if not event_id or not kind:
             return _refuse_missing(row, found["id"], found["type"])
@@ -77,8 +78,6 @@ def bind_attributes(
         if time:  # a message that no commit was waited for has none
             told.append((time_name, time))
         told.append((sequence_name, b"%b-%08X" % (lsn, source.ordinal)))
-        if key and _is_fit(key):
-            told.append((key_name, key))
         return told
 
     return attributes

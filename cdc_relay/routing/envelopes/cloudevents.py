@@ -59,7 +59,7 @@ class CloudEvents:
         content_type, is_bytea = ("content-type", self.find_content_type(oid).encode()), oid == BYTEA_OID
 
         def encode(row: Values, key: bytes | None, source: Source) -> Encoded | Failure:
-            headers, value = attributes(row, key, source), row[index]
+            headers, value = attributes(row, source), row[index]
             if isinstance(headers, Failure):
                 return headers
             if value is None:
@@ -79,7 +79,7 @@ class CloudEvents:
         render = _choose_data(columns[index], content_type)
 
         def encode(row: Values, key: bytes | None, source: Source) -> Encoded | Failure:
-            told, value = attributes(row, key, source), row[index]
+            told, value = attributes(row, source), row[index]
             if isinstance(told, Failure):
                 return told
             text = ",".join([f'"{attribute}":{quote((given or b"").decode())}' for attribute, given in told])
