@@ -7,10 +7,12 @@ from functools import partial
 
 from cdc_relay.dispatch.entrance import Entrance
 from cdc_relay.dispatch.outages import ClosedTopic, Phase
-from cdc_relay.dispatch.track import BATCH, Job, Submit, Track
+from cdc_relay.dispatch.track import Job, Submit, Track
 from cdc_relay.parking.lot import Lot
 
 __all__ = ["TopicTracks"]
+
+_TOPIC_BATCH = 1_000  # each is a round trip to the lot, the broker and the lot again
 
 
 class TopicTracks:
@@ -62,4 +64,4 @@ class TopicTracks:
         return False
 
     def _make_job(self, topic: ClosedTopic) -> Job:
-        return partial(self._lot.claim_topic, topic.name, limit=1 if topic.is_trial else BATCH)
+        return partial(self._lot.claim_topic, topic.name, limit=1 if topic.is_trial else _TOPIC_BATCH)

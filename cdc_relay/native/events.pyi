@@ -37,6 +37,6 @@ class StructuredEvents(EventBuild):
         more: Sequence[tuple[str, int]],
         event: tuple[int, ...],
         iso_utc: Callable[[int], str],
-        texts: tuple[bytes, bytes, list[bytes], bytes, bytes, bytes, bytes],
+        texts: tuple[bytes, bytes, list[bytes], bytes, bytes, bytes],
         header: tuple[str, bytes],
     ) -> None: ...

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import random
 import time
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import click
@@ -22,6 +23,7 @@ from tests.soak.verdict import Verdict, calm_p99_by_minute, judge
 POSTGRES = 18
 NEEDS = {"relay", "lot"}  # its memory is what is looked at, so it lives; and nothing is bad enough for the lot
 NEEDS_HISTORY = "topic deleted"
+LOGS = Path(".cache/soak-logs")
 
 
 def soak_faults() -> list[Fault]:
@@ -47,7 +49,7 @@ def main(minutes: float, rate: float, seed: int | None, out: Path | None) -> Non
         ground.begin()
         course = Course(ground, soak_faults(), seed, say=lambda words: print(words, flush=True))
         began_at = time.time()
-        with course.under_load(rate) as meter:
+        with _logs_kept(ground, LOGS), course.under_load(rate) as meter:
             course.run(minutes * 60)
             ended_at = time.time()
         arrivals = list(zip(ground.reader.arrived_at, ground.reader.delay_ms, strict=True))
@@ -57,6 +59,17 @@ def main(minutes: float, rate: float, seed: int | None, out: Path | None) -> Non
             out.parent.mkdir(parents=True, exist_ok=True)
             out.write_text(json.dumps(_book(meter, course, verdict, minutes_p99, began_at=began_at), indent=1))
         _say(ground, course, verdict)
+
+
+@contextmanager
+def _logs_kept(ground: SoakGround, directory: Path) -> Iterator[None]:
+    """For whoever has to find out why it did not last."""
+    try:
+        yield
+    except BaseException:
+        ground.copy_logs(directory)
+        print(f"what the relay said is in {directory}", flush=True)
+        raise
 
 
 def _book(

@@ -1,7 +1,7 @@
 """The attributes of a CloudEvent: which part of a row or its transaction is which. Names are `a-z0-9` only.
 
-Required are id, source, specversion and type. What is NULL or empty is left out, as the specification asks. The record's
-key is none of them: the Kafka binding (3.1) forbids to add one for a key that the configuration chose.
+Required are id, source, specversion and type. What is NULL or empty is left out, as the specification asks. The
+record's key is none of them: the Kafka binding (3.1) forbids to add one for a key that the configuration chose.
 """
 
 from __future__ import annotations

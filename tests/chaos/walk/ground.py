@@ -47,14 +47,16 @@ TIMING = {
 class Ground:
     partition_count = 3
 
-    def __init__(self, install: Install, cluster: WalkCluster, *, ordering: str = "relaxed") -> None:
+    def __init__(
+        self, install: Install, cluster: WalkCluster, *, ordering: str = "relaxed", has_small_disk: bool = True
+    ) -> None:
         self.cluster = cluster
         self.directory = scratch_dir("walk")
         self.history = History()
         self.history.watch_incidents()
         self.server = PostgresServer(install)
         self.postgres_lines = [TcpProxy("127.0.0.1", self.server.port) for _ in range(2)]
-        self.disk = SmallDisk() if can_mount() else None
+        self.disk = SmallDisk() if has_small_disk and can_mount() else None
         self.crew: Sequence[Writer] = ()
         self._install = install
         self.ordering = ordering
