@@ -211,13 +211,13 @@ class Dispatch:
         else:
             self.entrance.set_aside(routed, ticket)
 
-    def tend(self, now: float, *, may_claim: bool) -> None:
+    def tend(self, now: float, *, may_claim: bool, is_behind: bool = False) -> None:
         """Once a turn, after the reports."""
         self._watch_oldest(now)
         self.feed.look()
         # In both cases nothing is read meanwhile, so that is a window's worth at most.
         self.entrance.insists = self.feed.is_finishing or self.caution.is_on
-        self.entrance.tend(now)
+        self.entrance.tend(now, may_gather=is_behind and not self._intake.window.is_full)
         self.traffic.now = now
         self._detours.tend(now)
         self.claims.marks.tend(now)

@@ -37,9 +37,9 @@ class Entrance:
         self.on_due: Callable[[Entry], None] = lambda entry: None
         self.on_parked: Callable[[Entry], None] = lambda entry: None
 
-    def tend(self, now: float) -> None:
+    def tend(self, now: float, *, may_gather: bool) -> None:
         self.now = now
-        self.parks.tend(now)
+        self.parks.tend(now, may_gather=may_gather and not self.insists)
 
     def has_written(self, count: int) -> bool:
         """So many were written into the lot, the first that were to be."""

@@ -133,7 +133,7 @@ class Session:
         self._pace.is_hurried = more or self._dispatch.lanes.waiting_count > 0
         self._dispatch.returns.settle(self._await_reports(more, now))
         may_claim = not (self._progress.is_holding(now) and self._dispatch.is_waiting_for_broker)
-        self._dispatch.tend(self._clock(), may_claim=may_claim)
+        self._dispatch.tend(self._clock(), may_claim=may_claim, is_behind=self._is_behind)
         self._progress.update()
         self._watch.tend(now)
         self._pulse.notice_silence(now)
@@ -184,10 +184,15 @@ class Session:
         if not self._dispatch.lanes.waiting_count:  # a strict key waits for each of its records
             if more:
                 return self._sink.poll(0)
-            if self._has_read and self._intake.lag_us > _BEHIND_US:  # else what lingers would wait for nobody
+            if self._is_behind:
                 time.sleep(_NAP_SECONDS)
                 return self._sink.poll(0)
         return self._sink.flush(self._patience(now, _FLUSH_SECONDS))
+
+    @property
+    def _is_behind(self) -> bool:
+        """And more comes: else what lingers would wait for nobody."""
+        return self._has_read and self._intake.lag_us > _BEHIND_US
 
     def _sleep(self, more: bool, now: float) -> Reports:
         if self._intake.window.is_full or self._dispatch.is_paused:

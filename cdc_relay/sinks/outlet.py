@@ -142,6 +142,9 @@ class Outlet:
         except _FATAL as exc:
             raise self._break(exc) from exc
         self._refuse_if_broken()  # a report or error_cb said so; nothing that came with it is a verdict on a record
+        self._hand_out_waiting()
+
+    def _hand_out_waiting(self) -> None:
         while self.waiting and self.hand_out(*self.waiting[0]):
             self.waiting.popleft()
 

@@ -116,3 +116,42 @@ def test_an_errand_without_anything_to_write_asks_nobody() -> None:
     desk = Desk()
     desk.errand.tend(0.0)
     assert desk.asked == []
+
+
+def test_without_hurry_it_waits_for_more_but_not_for_long() -> None:
+    desk = Desk()
+    desk.errand.add(1)
+    desk.errand.tend(5.0, may_gather=True)
+    desk.errand.add(2)
+    desk.errand.tend(5.04, may_gather=True)
+    assert desk.asked == []
+    desk.errand.tend(5.05, may_gather=True)
+    assert desk.asked == [[1, 2]]
+
+
+def test_each_batch_waits_anew() -> None:
+    desk = Desk()
+    for number in (1, 2):
+        desk.errand.add(number)
+        desk.errand.tend(float(number), may_gather=True)
+        assert len(desk.asked) == number - 1
+        desk.errand.tend(number + 0.05, may_gather=True)
+        desk.futures[-1].set_result(None)
+    assert desk.asked == [[1], [2]]
+
+
+def test_whoever_is_in_a_hurry_does_not_wait_for_more() -> None:
+    desk = Desk()
+    desk.errand.add(1)
+    desk.errand.tend(5.0, may_gather=True)
+    desk.errand.tend(5.01)
+    assert desk.asked == [[1]]
+
+
+def test_many_do_not_wait_for_more() -> None:
+    desk = Desk()
+    for number in range(256):
+        assert desk.asked == []
+        desk.errand.add(number)
+        desk.errand.tend(5.0, may_gather=True)
+    assert desk.asked == [list(range(256))]

@@ -65,3 +65,24 @@ def test_a_keepalive_says_that_nothing_is_behind() -> None:
     rig = SessionRig(*late, frames.keepalive(200))
     rig.turn()
     assert rig.sink.flush_count == 1
+
+
+def late_bad_row(end_lsn: int) -> list[bytes]:
+    bad = frames.insert(b"bad", None, b"k", b"Placed", b"{}")
+    return [frames.begin(end_lsn - 1, **LATE), frames.relation(), bad, frames.commit(end_lsn, **LATE)]
+
+
+def test_behind_what_is_to_be_parked_is_gathered_and_at_the_end_of_a_burst_it_is_written() -> None:
+    rig = SessionRig(*late_bad_row(100))
+    rig.turn()
+    rig.stream.frames.extend(late_bad_row(200))
+    rig.turn()
+    assert rig.lot.rows == {}
+    rig.turn()
+    assert (len(rig.lot.rows), rig.lot.calls.count("park")) == (2, 1)
+
+
+def test_a_window_that_is_full_of_what_is_to_be_parked_waits_for_no_more() -> None:
+    rig = SessionRig(*late_bad_row(100), *late_bad_row(200), *late_bad_row(300), records=2)
+    rig.turn()
+    assert len(rig.lot.rows) == 2
