@@ -49,6 +49,11 @@ class Errand(Generic[T]):
     def is_idle(self) -> bool:
         return not self._gathered and not self._batch
 
+    @property
+    def is_ready(self) -> bool:
+        """There is something that only waits for the next `tend`."""
+        return bool(self._gathered) and self._future is None and not self.trouble
+
     def add(self, item: T) -> None:
         self._gathered.append(item)
         self.added_count += 1
@@ -59,7 +64,9 @@ class Errand(Generic[T]):
             if not self._future.done():
                 return
             self._conclude(self._future, now)
-        if now < self._retry_at or not (self._batch or self._gathered) or (may_gather and self._is_gathering(now)):
+        if now < self._retry_at or not (self._batch or self._gathered):
+            return
+        if may_gather and not self._batch and self._is_gathering(now):
             return
         self._batch += self._gathered  # what was refused goes first
         self._gathered, self._gathers_until = [], 0.0

@@ -38,8 +38,9 @@ class Entrance:
         self.on_parked: Callable[[Entry], None] = lambda entry: None
 
     def tend(self, now: float, *, may_gather: bool) -> None:
+        """A shut key is opened when the lot has none of it, so what goes behind it is written down at once."""
         self.now = now
-        self.parks.tend(now, may_gather=may_gather and not self.insists)
+        self.parks.tend(now, may_gather=may_gather and not self.insists and not self.gates)
 
     def has_written(self, count: int) -> bool:
         """So many were written into the lot, the first that were to be."""

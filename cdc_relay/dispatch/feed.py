@@ -58,7 +58,7 @@ class Feed:
         self._lot = lot
         self._stats = stats
         self._due = DueTrack(lot, submit=submit, closed_topics=lambda: outages.names, copies_dead=copies_dead)
-        self._topics = TopicTracks(lot, entrance, submit=submit)
+        self._topics = TopicTracks(lot, entrance, submit=submit, window=intake.window)
         self._keys = KeyTracks(lot, entrance, submit=submit, traffic=traffic, lanes=lanes, window=intake.window)
         self._gatekeeper = Gatekeeper(entrance.gates, lot, submit=submit)
         self._answered: list[Track] = []

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
+from cdc_relay.delivery.window import Window
 from cdc_relay.dispatch.entrance import Entrance
 from cdc_relay.dispatch.outages import ClosedTopic, Phase
 from cdc_relay.dispatch.track import Job, Submit, Track
@@ -16,10 +17,11 @@ _TOPIC_BATCH = 1_000  # each is a round trip to the lot, the broker and the lot 
 
 
 class TopicTracks:
-    def __init__(self, lot: Lot, entrance: Entrance, *, submit: Submit) -> None:
+    def __init__(self, lot: Lot, entrance: Entrance, *, submit: Submit, window: Window) -> None:
         self._lot = lot
         self._entrance = entrance
         self._submit = submit
+        self._batch = max(1, min(_TOPIC_BATCH, window.record_limit // 2))  # the stream of other topics flows beside it
         self._tracks: dict[str, Track] = {}
 
     def __iter__(self) -> Iterator[Track]:
@@ -64,4 +66,4 @@ class TopicTracks:
         return False
 
     def _make_job(self, topic: ClosedTopic) -> Job:
-        return partial(self._lot.claim_topic, topic.name, limit=1 if topic.is_trial else _TOPIC_BATCH)
+        return partial(self._lot.claim_topic, topic.name, limit=1 if topic.is_trial else self._batch)

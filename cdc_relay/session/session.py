@@ -152,6 +152,7 @@ class Session:
             take, offer = stages.take, stages.offer
         if self._dispatch.is_paused:
             self._pulse.heard_at = self._clock()  # unheard while we do not listen is no silence
+            self._has_read = False
             return True
         self._has_read = True
         for count in range(_GULP_FRAMES):
@@ -197,7 +198,7 @@ class Session:
     def _sleep(self, more: bool, now: float) -> Reports:
         if self._intake.window.is_full or self._dispatch.is_paused:
             self._bell.wait(_FULL_SECONDS)  # only the helper can help
-        elif not more:
+        elif not more and not self._dispatch.entrance.parks.is_ready:
             self._stream.wait(max(0.0, self._next_clock() - now), self._stop, self._bell)
         self._bell.hush()
         return self._sink.poll(0)

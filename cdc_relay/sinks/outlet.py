@@ -37,7 +37,7 @@ class Outlet:
     ) -> None:
         self.failed: list[Reject] = []
         self.purged: list[tuple[Slip, Record]] = []
-        self.waiting: deque[tuple[Record, Slip]] = deque()  # only with a queue limit in the YAML below the window
+        self.waiting: deque[tuple[Record, Slip]] = deque()  # for room, where the YAML limits the queue below the window
         self._broken: Failure | None = None  # final for this producer, whatever it answers
         self._complain = complain
         self._is_alone = is_alone

@@ -7,9 +7,9 @@ from tests.unit.dispatch_rig import MISSING, Rig
 __all__ = ["closed_rig"]
 
 
-def closed_rig(*, eager: bool = True) -> Rig:
+def closed_rig(*, eager: bool = True, records: int = 100) -> Rig:
     """`calm` is missing and was found to be so; record 1 waits for it."""
-    rig = Rig()
+    rig = Rig(records=records)
     rig.sink.sick_topics["calm"] = MISSING
     rig.write(("calm", "a"))
     rig.turn()

@@ -148,6 +148,30 @@ def test_whoever_is_in_a_hurry_does_not_wait_for_more() -> None:
     assert desk.asked == [[1]]
 
 
+def test_what_was_refused_waits_for_its_time_only() -> None:
+    desk = Desk()
+    desk.errand.add(1)
+    desk.errand.tend(0.0)
+    desk.errand.add(2)
+    desk.futures[0].set_exception(AwayError("no lot"))
+    desk.errand.tend(0.1, may_gather=True)
+    desk.errand.tend(1.1, may_gather=True)
+    assert desk.asked == [[1], [1, 2]]
+
+
+def test_what_only_waits_for_the_next_look_is_ready() -> None:
+    desk = Desk()
+    assert not desk.errand.is_ready
+    desk.errand.add(1)
+    assert desk.errand.is_ready
+    desk.errand.tend(0.0)
+    desk.errand.add(2)
+    assert not desk.errand.is_ready  # the helper is busy, and rings when it is done
+    desk.futures[0].set_exception(AwayError("no lot"))
+    desk.errand.tend(0.1)
+    assert not desk.errand.is_ready  # nothing can be written down before its time
+
+
 def test_many_do_not_wait_for_more() -> None:
     desk = Desk()
     for number in range(256):

@@ -6,7 +6,7 @@ import pytest
 
 from cdc_relay.session.pace import Pace
 from tests.unit import frames
-from tests.unit.session_rig import SessionRig, row
+from tests.unit.session_rig import SessionRig, row, transaction
 
 SECOND_US = 1_000_000
 LATE = {"sent_us": frames.EPOCH_US + 2 * SECOND_US, "time_us": frames.EPOCH_US}
@@ -67,19 +67,41 @@ def test_a_keepalive_says_that_nothing_is_behind() -> None:
     assert rig.sink.flush_count == 1
 
 
+BAD_ROW = frames.insert(b"bad", None, b"k", b"Placed", b"{}")
+
+
 def late_bad_row(end_lsn: int) -> list[bytes]:
-    bad = frames.insert(b"bad", None, b"k", b"Placed", b"{}")
-    return [frames.begin(end_lsn - 1, **LATE), frames.relation(), bad, frames.commit(end_lsn, **LATE)]
+    return [frames.begin(end_lsn - 1, **LATE), frames.relation(), BAD_ROW, frames.commit(end_lsn, **LATE)]
 
 
 def test_behind_what_is_to_be_parked_is_gathered_and_at_the_end_of_a_burst_it_is_written() -> None:
     rig = SessionRig(*late_bad_row(100))
+    began = rig.clock.now
     rig.turn()
     rig.stream.frames.extend(late_bad_row(200))
     rig.turn()
     assert rig.lot.rows == {}
     rig.turn()
     assert (len(rig.lot.rows), rig.lot.calls.count("park")) == (2, 1)
+    assert rig.clock.now < began + 0.02  # it was the end of the burst that wrote them, not a clock
+
+
+def test_a_bad_row_that_comes_alone_is_parked_in_the_turn_that_read_it() -> None:
+    rig = SessionRig(*transaction(100, 1), eager=True)
+    rig.run_until(2)
+    before = rig.clock.now
+    rig.stream.frames.extend([frames.begin(199), BAD_ROW, frames.commit(200)])
+    rig.turn()
+    assert len(rig.lot.rows) == 1
+    assert rig.clock.now < before + 0.02
+
+
+def test_a_stop_waits_for_what_is_gathered() -> None:
+    rig = SessionRig(*late_bad_row(100), answer=frames.keepalive(100))
+    rig.turn()
+    assert rig.lot.rows == {}
+    assert rig.session.part(10) == 0
+    assert (len(rig.lot.rows), rig.confirmed) == (1, 100)
 
 
 def test_a_window_that_is_full_of_what_is_to_be_parked_waits_for_no_more() -> None:
