@@ -18,6 +18,7 @@ if settings.get_current_profile_name() == "default":  # in CI, and under mutatio
 pytest_plugins = [
     "tests.fixtures.process",
     "tests.fixtures.fix_net",
+    "tests.fixtures.fix_history",
     "tests.fixtures.fix_postgres",
     "tests.fixtures.fix_kafka",
     "tests.fixtures.fix_proxy",

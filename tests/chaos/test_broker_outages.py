@@ -84,3 +84,4 @@ def test_a_relay_stays_released_while_the_broker_does_not_answer(
         )
         assert (readiness(relay)["state"], slot_is_active(pipeline)) == ("released", False)
         mortal_kafka.thaw()
+    load.report().assert_clean()

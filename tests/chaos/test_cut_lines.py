@@ -120,6 +120,7 @@ def test_a_slow_line_to_postgres_is_not_taken_for_a_dead_one(
     assert before is not None
     assert after is not None
     assert after.pid == before.pid
+    load.report().assert_clean(allow_duplicates=False)
 
 
 @pytest.mark.real_kafka
@@ -154,6 +155,7 @@ def test_a_relay_that_lost_its_line_publishes_nothing_more_from_its_queue(
     stale_count = load.repetition_count - before
     print(f"{stale_count} of at least {QUEUED} came twice")
     assert stale_count < QUEUED / 2
+    load.report().assert_clean()
 
 
 def closed_count(proxy: TcpProxy) -> int:

@@ -66,7 +66,9 @@ def test_a_failover_under_load_loses_nothing_and_publishes_nothing_that_the_new_
         load.let_deliver()
         wait_until_synchronized(standby, pipeline.slot)
         load.let_deliver()
-        fail_over(careful)
+        with load.incident("failover", rewinds=True):
+            fail_over(careful)
+            load.let_deliver()
         load.let_deliver()
     load.report().assert_clean()
     assert pipeline.database.execute(SLOT, [pipeline.slot]) == [(True, True, False, True)]

@@ -18,6 +18,7 @@ from tests.fixtures.postgres_install import Install
 SEED = 11
 STEP_COUNT = 6
 LONGEST_SECONDS = 150.0
+VICTIMS = {"relay", "brokers", "postgres", "line to Postgres", "lines to Kafka"}
 
 
 @pytest.fixture
@@ -57,3 +58,4 @@ def test_a_short_walk_through_faults_finds_nothing(postgres_install: Install, fa
     print(summarise(report, walk.struck, faults))
     report.assert_clean()
     assert len(walk.struck) >= STEP_COUNT
+    assert {victim for fault in walk.struck for victim in fault.victims} >= VICTIMS

@@ -73,6 +73,19 @@ class Trial:
         what = f"{record_count} records more are delivered"
         wait_until(lambda: self.history.delivery_count >= goal, timeout=timeout, every=0.01, what=what)
 
+    @contextmanager
+    def incident(self, name: str, **excuses: bool) -> Iterator[None]:
+        """Noted, so that from now on every duplicate needs a reason; over when the slot has passed all that was
+        committed by the end of the block. The mock cluster keeps no time by which a duplicate could be judged."""
+        if not self._pipeline.kafka.is_real:
+            yield
+            return
+        with self.history.incident(name, **excuses):
+            yield
+            goal = self.history.committed_lsn
+            what = "the slot is confirmed up to what was committed"
+            wait_until(lambda: self.history.confirmed_lsn >= goal, timeout=120, every=0.05, what=what)
+
     @property
     def repetition_count(self) -> int:
         return self.history.delivery_count - len(self.history.delivered_ids)

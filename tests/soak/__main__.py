@@ -53,7 +53,8 @@ def main(minutes: float, rate: float, seed: int | None, out: Path | None) -> Non
             course.run(minutes * 60)
             ended_at = time.time()
         arrivals = list(zip(ground.reader.arrived_at, ground.reader.delay_ms, strict=True))
-        verdict = judge(meter.readings, arrivals, course.disturbances, began_at=began_at, ended_at=ended_at)
+        span = {"began_at": began_at, "ended_at": ended_at}
+        verdict = judge(meter.readings, arrivals, course.disturbances, **span, wanted_rate=rate)
         minutes_p99 = calm_p99_by_minute(arrivals, course.disturbances, began_at=began_at)
         if out is not None:
             out.parent.mkdir(parents=True, exist_ok=True)

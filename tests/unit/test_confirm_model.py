@@ -48,6 +48,9 @@ SCENES = {
         least_states=170,
     ),
     "a message is parked": Scene((Write(10, time_us=0, is_message=True), Write(11)), PARK | CRASH, least_states=630),
+    "the server is idle beside lot, guard and slot": Scene(
+        (Write(10),), CRASH | IDLE | PARK | GUARD | SLOT, least_states=360
+    ),
     "lot, guard and slot together": Scene((Write(10, 0), Write(11)), CRASH | PARK | GUARD | SLOT, least_states=360),
 }
 

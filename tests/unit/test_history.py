@@ -267,9 +267,37 @@ def test_the_newest_fault_that_explains_a_duplicate_is_the_one_that_is_named() -
     assert script.report.explanations == {"stop": 1}
 
 
-def test_a_record_that_was_on_its_way_out_of_the_lot_may_come_again_though_the_slot_had_passed_it() -> None:
-    script = killed_at_200().sample(10, at_ms=50).park(a1="published")
-    script.history.report().assert_clean()
+@pytest.mark.parametrize(("published_at_ms", "names"), [(310, set()), (290, {"duplicates without a reason"})])
+def test_a_record_may_come_out_of_the_lot_again_until_it_is_written_down_as_published(
+    published_at_ms: float, names: set[str]
+) -> None:
+    script = killed_at_200().sample(10, at_ms=50)
+    script.history.found_parked([ParkedRow("a1", "published", 40, published_at_ms)])
+    assert fault_names(script) == names
+
+
+def test_a_fault_that_breaks_nothing_excuses_no_repetition() -> None:
+    script = Script().commit("a1", upper_lsn=10).deliver("a1", at_ms=100).deliver("a1", at_ms=230)
+    assert fault_names(script.suffer("columns altered", 200, 250, repeats=False)) == {"duplicates without a reason"}
+
+
+def test_what_the_slot_had_passed_when_all_was_repaired_has_no_excuse_in_the_calm_after_it() -> None:
+    script = killed_at_200().sample(5, at_ms=150).sample(10, at_ms=240)
+    assert fault_names(script) == {"duplicates without a reason"}
+
+
+def test_where_the_slot_was_before_a_crash_says_nothing_about_where_it_is_afterwards() -> None:
+    script = Script().commit("a1", upper_lsn=10).deliver("a1", at_ms=100).sample(10, at_ms=150)
+    script.suffer("crash of Postgres", 200, 250, rewinds=True).deliver("a1", at_ms=260)
+    script.report.assert_clean()
+
+
+@pytest.mark.parametrize(("at_ms", "names"), [(240, set()), (260, {"duplicates without a reason"})])
+def test_an_event_whose_place_is_unknown_comes_again_only_while_something_is_broken(
+    at_ms: int, names: set[str]
+) -> None:
+    script = Script().commit("a1").deliver("a1", at_ms=100).suffer("kill", 200, 250)
+    assert fault_names(script.deliver("a1", at_ms=at_ms)) == names
 
 
 # --- keys that end on an old event, and replays
@@ -325,6 +353,19 @@ def test_the_slot_may_pass_what_the_lot_has_and_not_before_it_has_it(parked_at_m
     script = Script().commit("a1", upper_lsn=10).sample(10, at_ms=50)
     script.history.found_parked([ParkedRow("a1", "dead", parked_at_ms)])
     assert fault_names(script) == names
+
+
+def test_a_good_event_that_the_lot_has_given_up_is_caught() -> None:
+    script = Script().commit("a1", "b1")
+    rows = [ParkedRow("a1", "dead"), ParkedRow("b1", "discarded")]
+    script.history.found_parked(rows, is_hopeless=lambda event: event.key == "b")
+    assert [event.id for event in script.report.given_up] == ["a1"]
+    assert fault_names(script) == {"given up without a reason"}
+
+
+def test_what_was_delivered_long_after_a_fault_and_is_in_the_lot_is_in_two_places() -> None:
+    script = Script().commit("a1", upper_lsn=10).suffer("kill", 10, 20).deliver("a1", at_ms=100).park(a1="dead")
+    assert fault_names(script) == {"in two places"}
 
 
 def test_an_event_with_two_rows_in_the_lot_is_in_two_places() -> None:

@@ -9,7 +9,7 @@ from tests.soak.load import KEYS_PER_WRITER
 from tests.soak.meter import Reading
 from tests.soak.plot import draw
 from tests.soak.reader import Numbers
-from tests.soak.verdict import Verdict, calm_p99_by_minute, calm_test, judge
+from tests.soak.verdict import Verdict, calm_p99_by_minute, calm_seconds, calm_test, judge
 
 ROUND = KEYS_PER_WRITER
 
@@ -51,26 +51,38 @@ def test_calm_begins_again_some_seconds_after_the_repair() -> None:
     assert [is_calm(at) for at in (99.0, 100.0, 112.0, 116.0)] == [True, False, False, True]
 
 
+def test_calm_is_what_no_fault_takes() -> None:
+    faults = [Disturbance("cut", 100.0, 110.0), Disturbance("cut", 112.0, 113.0), Disturbance("cut", 590.0, 620.0)]
+    is_calm = calm_test(faults)
+    counted = sum(is_calm(tick / 10) for tick in range(6000)) / 10
+    assert calm_seconds(faults, began_at=0.0, ended_at=600.0) == pytest.approx(counted, abs=0.3)
+
+
 def readings(rss_mb: float, descriptors: int, *, at: float) -> list[Reading]:
     return [Reading(at + second, rss_mb, descriptors, 9) for second in range(0, 55, 5)]
 
 
+A_FAULT_A_MINUTE = [Disturbance("cut", 60.0 * minute, 60.0 * minute + 5) for minute in range(1, 60)]
+
+
 @pytest.mark.parametrize(
-    ("late_mb", "late_descriptors", "late_ms", "complaint"),
+    ("late_mb", "late_descriptors", "late_ms", "rate", "faults", "complaint"),
     [
-        (88.0, 20, 10.0, None),
-        (90.0, 20, 10.0, "memory grew"),
-        (80.0, 21, 10.0, "file descriptors grew"),
-        (80.0, 20, 20.0, "p99 between faults grew"),
+        (88.0, 20, 10.0, 1.0, A_FAULT_A_MINUTE, None),
+        (90.0, 20, 10.0, 1.0, A_FAULT_A_MINUTE, "memory grew"),
+        (80.0, 21, 10.0, 1.0, A_FAULT_A_MINUTE, "file descriptors grew"),
+        (80.0, 20, 20.0, 1.0, A_FAULT_A_MINUTE, "p99 between faults grew"),
+        (80.0, 20, 10.0, 1.1, A_FAULT_A_MINUTE, "events/s came between faults"),
+        (80.0, 20, 10.0, 1.0, A_FAULT_A_MINUTE[::2], "only 30 faults"),
     ],
 )
 def test_what_does_not_stay_as_it_was_is_said(
-    late_mb: float, late_descriptors: int, late_ms: float, complaint: str | None
+    late_mb: float, late_descriptors: int, late_ms: float, rate: float, faults: list[Disturbance], complaint: str | None
 ) -> None:
     began, ended = 0.0, 3600.0
     found = [*readings(80.0, 20, at=301), *readings(late_mb, late_descriptors, at=3541)]
     arrivals = [(float(at), 10.0 if at < 1800 else late_ms) for at in range(3600)]
-    verdict: Verdict = judge(found, arrivals, [Disturbance("cut", 60, 70)], began_at=began, ended_at=ended)
+    verdict: Verdict = judge(found, arrivals, faults, began_at=began, ended_at=ended, wanted_rate=rate)
     assert [each for each in verdict.complaints if complaint is None or complaint not in each] == []
     assert bool(verdict.complaints) == (complaint is not None)
 

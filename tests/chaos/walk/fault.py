@@ -21,7 +21,8 @@ class Fault:
     name: str
     victims: tuple[str, ...]  # whom it hits or needs: of several faults at once none has one of another's
     strike: Strike
-    rewinds: bool = False  # what these excuse: tests/fixtures/history/facts.py
+    repeats: bool = True  # what these excuse: tests/fixtures/history/facts.py
+    rewinds: bool = False
     leaves_stale: bool = False
     replays: bool = False
     is_lonely: bool = False  # its repair takes an operator who is not disturbed

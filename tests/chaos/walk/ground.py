@@ -33,8 +33,12 @@ BATCH_BYTES = 15_000  # a batch that the topic refuses as a whole would bring it
 BAD_BYTES = 30_000  # of a payload that the topic refuses
 RECOVERY_SECONDS = 180.0
 SAMPLE_SECONDS = 0.03
-PARKED = "SELECT event_id, status, extract(epoch FROM parked_at)::float8 * 1000 FROM cdc_relay.parked_records"
-GAVE_UP = {"dead", "discarded"}
+PARKED = """
+SELECT event_id, status, extract(epoch FROM parked_at)::float8 * 1000, extract(epoch FROM published_at)::float8 * 1000
+  FROM cdc_relay.parked_records
+"""
+GAVE_UP, LIVE = {"dead", "discarded"}, {"retrying", "behind"}
+HOPELESS = "bad-k"  # how keys begin whose events the topic refuses
 
 TIMING = {
     "partial_outage_after": "3s",
@@ -100,9 +104,10 @@ class Ground:
         """Events of their own key, one transaction each; their ids."""
         with self.database.connect() as conn:
             ids = [insert_event(conn, aggregate_type, aggregate_type, payload=None) for _ in range(count)]
+            [(upper_lsn,)] = conn.execute("SELECT (pg_current_wal_insert_lsn() - '0/0')::bigint").fetchall()
         for id_ in ids:
             self._orders[aggregate_type] += 1
-            self.history.committed(id_, aggregate_type, self._orders[aggregate_type])
+            self.history.committed(id_, aggregate_type, self._orders[aggregate_type], upper_lsn=upper_lsn)
         return ids
 
     def recover(self) -> None:
@@ -110,6 +115,16 @@ class Ground:
         if not self.relay.is_running:
             raise AssertionError(f"the relay ended with {self.relay.returncode}:\n{self.relay.stderr[-4000:]}")
         self.wait_until_arrived([event.id for event in self.history.undelivered])
+
+    def wait_until_confirmed(self) -> None:
+        """Of what is committed by now nothing may come again. The load goes on, or the slot would not get so far."""
+        goal = self.history.committed_lsn
+        what = "the slot is confirmed up to what was committed"
+        wait_until(lambda: self.history.confirmed_lsn >= goal, timeout=RECOVERY_SECONDS, every=0.05, what=what)
+
+    def change_keys(self, suffix: str) -> None:
+        for writer in self.crew:
+            writer.change_keys(suffix)
 
     def wait_until_arrived(self, ids: Sequence[str]) -> None:
         def have_arrived() -> bool:
@@ -126,7 +141,9 @@ class Ground:
         with self.database.connect() as conn:
             self.history.resolve(conn, self.pipeline.table)
         self.recover()
-        self.history.found_parked(self._parked())
+        what = "the lot has given up or published what it had"
+        wait_until(lambda: not self._count_live(), timeout=RECOVERY_SECONDS, every=0.2, what=what)
+        self.history.found_parked(self._parked(), is_hopeless=lambda event: event.key.startswith(HOPELESS))
 
     def close(self) -> None:
         for relay in self._relays:
@@ -162,6 +179,9 @@ class Ground:
 
     def _parked(self) -> list[ParkedRow]:
         return [ParkedRow(*row) for row in self.database.execute(PARKED)]
+
+    def _count_live(self) -> int:
+        return sum(row.status in LIVE for row in self._parked())
 
     def _given_up(self) -> set[str]:
         return {row.event_id for row in self._parked() if row.status in GAVE_UP}
@@ -220,7 +240,7 @@ def _bad_writer(ground: Ground, seed: int) -> Writer:
         ground.database.dsn(),
         ground.history,
         aggregate_type=ground.pipeline.aggregate_type,
-        keys=[f"bad-k{number}" for number in range(5)],
+        keys=[f"{HOPELESS}{number}" for number in range(5)],
         max_rows=1,
         pause_seconds=2.0,
         payload_bytes=BAD_BYTES,

@@ -15,6 +15,7 @@ from tests.chaos.walk.ground import Ground
 __all__ = ["Step", "Walk", "choose_steps"]
 
 COMPANY = (0, 0, 0, 1, 1, 2)  # how many others come at the same time
+CALM_SECONDS = 1.0
 
 
 @dataclass(frozen=True)
@@ -64,15 +65,16 @@ class Walk:
             self.say(f"{passed:6.0f} s  step {step.number}: {step}; {counts}")
 
     def _take(self, step: Step) -> None:
+        """With keys of its own, so that what it did to them stays to be seen, and a calm after it, in which nothing may
+        come again."""
+        self.ground.change_keys(f"-{step.number}")
         with ExitStack() as noted:
             for fault in step.faults:
-                noted.enter_context(
-                    self.ground.history.incident(
-                        fault.name, rewinds=fault.rewinds, leaves_stale=fault.leaves_stale, replays=fault.replays
-                    )
-                )
+                noted.enter_context(self.ground.history.incident(fault.name, **_excuses(fault)))
             self._strike(step)
             self.ground.recover()
+            self.ground.wait_until_confirmed()
+        time.sleep(CALM_SECONDS)
         self.struck += step.faults
 
     def _strike(self, step: Step) -> None:
@@ -83,3 +85,8 @@ class Walk:
 
     def _rng(self, step: Step, fault: Fault) -> random.Random:
         return random.Random(f"{self.seed} {step.number} {fault.name}")
+
+
+def _excuses(fault: Fault) -> dict[str, bool]:
+    names = ("repeats", "rewinds", "leaves_stale", "replays")
+    return {name: getattr(fault, name) for name in names}
