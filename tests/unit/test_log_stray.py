@@ -36,6 +36,14 @@ def test_a_crash_has_its_frames_at_debug() -> None:
     assert ", in sink" in line["exception"]
 
 
+def test_the_frames_of_a_crash_show_no_secret() -> None:
+    program = "def connect(password): raise OSError(f'refused: {password}')\nconnect('planted-' + 'password-1')"
+    _, [line] = said(program, level="debug")
+    assert ", in connect" in line["exception"]
+    assert line["reason"] == "refused: ***"
+    assert "planted-password-1" not in json.dumps(line)
+
+
 def test_a_thread_that_dies_is_one_line_with_its_name() -> None:
     program = "thread = threading.Thread(target=lambda: 1 / 0, name='helper'); thread.start(); thread.join()"
     code, [line] = said(program)
