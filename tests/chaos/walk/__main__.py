@@ -49,6 +49,7 @@ def main(
             walk.run(islice(choose_steps(faults, seed), steps), seconds=minutes * 60)
     report = ground.history.report()
     print(f"\n{summarise(report, walk.struck, faults)}\n\n{report}")
+    print("\n".join(f"{what}: {count} times" for what, count in ground.felt.items()))
     report.assert_clean()
 
 

@@ -66,6 +66,7 @@ class Ground:
         self.ordering = ordering
         self._relays: list[RelayProcess] = []
         self._orders: Counter[str] = Counter()
+        self.felt: Counter[str] = Counter()  # how often a fault was seen to do its harm, where that is not sure
 
     def begin(self) -> None:
         self.server.start()

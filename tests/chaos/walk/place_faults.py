@@ -22,11 +22,19 @@ FIRST_COUNT, SECOND_COUNT = 40, 15  # fewer on the new topic: a consumer that wa
 def fill_disk(ground: Ground, rng: random.Random) -> None:
     if ground.disk is None:
         return  # only root can mount one; the walk's other choices stay the same
+    before = _complaint_count(ground)
     ground.disk.fill()
     try:
-        last(rng, 2, 8)
+        last(rng, 4, 8)
     finally:
         ground.disk.free()
+    ground.felt["the lot complained of its disk"] += _complaint_count(ground) > before
+
+
+def _complaint_count(ground: Ground) -> int:
+    """Of those that the log does not hold back as repetitions. There may be none: with a broker away at the same time
+    nothing is refused, so nothing is to be parked."""
+    return ground.relay.stderr.count('"lot_trouble"')
 
 
 def withdraw_write(ground: Ground, rng: random.Random) -> None:
