@@ -16,7 +16,7 @@ from cdc_relay.sinks.sink import Slip
 
 __all__ = ["AloneOutlet"]
 
-# While nobody waits for a report. One by one each woke librdkafka's thread, and found every cache cold.
+# While nobody waits for a report: one by one, each wakes librdkafka's thread for itself.
 _GATHER_SECONDS = 0.02
 _GATHER_COUNT = 64
 

@@ -82,9 +82,7 @@ class Trial:
             return
         with self.history.incident(name, **excuses):
             yield
-            goal = self.history.committed_lsn
-            what = "the slot is confirmed up to what was committed"
-            wait_until(lambda: self.history.confirmed_lsn >= goal, timeout=120, every=0.05, what=what)
+            self.history.wait_until_confirmed(120)
 
     @property
     def repetition_count(self) -> int:

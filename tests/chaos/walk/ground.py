@@ -118,10 +118,8 @@ class Ground:
         self.wait_until_arrived([event.id for event in self.history.undelivered])
 
     def wait_until_confirmed(self) -> None:
-        """Of what is committed by now nothing may come again. The load goes on, or the slot would not get so far."""
-        goal = self.history.committed_lsn
-        what = "the slot is confirmed up to what was committed"
-        wait_until(lambda: self.history.confirmed_lsn >= goal, timeout=RECOVERY_SECONDS, every=0.05, what=what)
+        """Of what is committed by now nothing may come again."""
+        self.history.wait_until_confirmed(RECOVERY_SECONDS)
 
     def change_keys(self, suffix: str) -> None:
         for writer in self.crew:
