@@ -84,6 +84,10 @@ class WalkCluster:
         """The node's number; -1 while there is none."""
         return int(self.admin().list_topics(topic, timeout=30).topics[topic].partitions[partition].leader)
 
+    def in_sync_of(self, topic: str) -> dict[int, list[int]]:
+        partitions = self.admin().list_topics(topic, timeout=30).topics[topic].partitions
+        return {number: sorted(partition.isrs) for number, partition in partitions.items()}
+
     def admin(self) -> AdminClient:
         return AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
 

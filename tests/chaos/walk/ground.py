@@ -188,7 +188,19 @@ class Ground:
     def _describe(self, ids: Sequence[str]) -> str:
         missing = self.history.missing_of(ids)
         lot: dict[str, Any] = {row.event_id: row.status for row in self._parked() if row.event_id in missing}
-        return f"{len(missing)} are missing, in the lot {lot}; the relay's last words:\n{self.relay.stderr[-4000:]}"
+        waiting = {id_: status for id_, status in lot.items() if status not in GAVE_UP}
+        in_sync = self.cluster.in_sync_of(self.pipeline.topic)
+        return (
+            f"{len(missing - lot.keys())} are missing, {len(waiting)} wait in the lot: {waiting}\n"
+            f"in sync, by partition: {in_sync}\nthe relay's status: {self._ask_status()}\n"
+            f"its last words:\n{self.relay.stderr[-4000:]}"
+        )
+
+    def _ask_status(self) -> str:
+        try:
+            return self.relay.get("/status")[1]
+        except OSError as exc:
+            return f"{type(exc).__name__}: {exc}"
 
 
 @contextmanager

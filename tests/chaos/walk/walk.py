@@ -59,7 +59,11 @@ class Walk:
         for step in steps:
             if time.monotonic() - started > seconds:
                 return
-            self._take(step)
+            try:
+                self._take(step)
+            except AssertionError:
+                self.say(f"it was step {step.number}: {step}")
+                raise
             passed = time.monotonic() - started
             counts = f"{self.ground.history.event_count:,} events, {self.ground.history.delivery_count:,} deliveries"
             self.say(f"{passed:6.0f} s  step {step.number}: {step}; {counts}")
