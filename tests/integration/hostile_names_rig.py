@@ -58,8 +58,14 @@ class HostileGround:
         kafka.create_topic(topic)
         self.file.write_text(yaml.safe_dump(self.config(), sort_keys=False))
 
-    def config(self) -> Config:
-        dsn = self.database.dsn(password=PASSWORD)
+    def relay_config(self) -> Config:
+        """With the least role, which may not clean up tables. After the schema is made."""
+        config = self.config(self.database.create_relay_role())
+        del config["retention"]
+        return config
+
+    def config(self, role: str = "postgres") -> Config:
+        dsn = self.database.dsn(role, password=PASSWORD)
         config = relay_config(dsn, self.slot, escaped(quoted(self.publication)), "", self.kafka.bootstrap)
         return config | {"outboxes": [self._outbox(name) for name in HOSTILE_NAMES], "retention": {"outbox": "30d"}}
 

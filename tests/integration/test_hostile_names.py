@@ -65,7 +65,7 @@ def test_every_command_takes_hostile_names_as_names(
 
     found = json.loads(ground.run("check", "--json"))["findings"]
     assert [each for each in found if each["level"] == "fail"] == []
-    relay = make_relay(ground.config()).wait_ready()
+    relay = make_relay(ground.relay_config()).wait_ready()
     ground.insert()
     wait_until(lambda: ground.arrived() == ALL, timeout=60, what="a row of each table arrives")
     ground.run("status")

@@ -184,7 +184,9 @@ def test_a_relay_publishes_from_the_table_that_was_made(
         {"table": "public.outbox", "columns": {part: part for part in ("headers", "correlation_id", "scheduled_at")}}
     ]
     ground.set_up("--outbox-table", "--partitioned")
-    relay = make_relay({**ground.config(http={"listen": "off"}), "sink": "log"})
+    config = ground.config(http={"listen": "off"})
+    config["source"]["dsn"] = database.dsn(database.create_relay_role())
+    relay = make_relay({**config, "sink": "log"})
     database.execute(
         "INSERT INTO outbox (aggregatetype, aggregateid, type, payload, headers) VALUES ('order', '7', 'T', '{}', %s)",
         ['{"trace": "abc"}'],
