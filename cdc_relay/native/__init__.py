@@ -12,7 +12,7 @@ from importlib.util import find_spec
 __all__ = ["is_native"]
 
 
-_MODULES = ("copy_data", "events", "followers", "lane", "ledger", "reports")
+_MODULES = ("copy_data", "events", "followers", "lane", "ledger", "producer", "reports")
 
 
 def _are_there() -> bool:

@@ -3,10 +3,8 @@ from cdc_relay.delivery.gates import Position
 from cdc_relay.delivery.ledger import Ledger
 from cdc_relay.delivery.window import Window
 from cdc_relay.model import Ticket
-from cdc_relay.sinks.report import PureTray as Tray
-from cdc_relay.sinks.report import make_pure_report as make_report
 
-__all__ = ["Tray", "find_placed", "make_report", "settle_all", "survey"]
+__all__ = ["find_placed", "settle_all", "survey"]
 
 def find_placed(tickets: list[Ticket], positions: set[Position]) -> list[Ticket]: ...
 def settle_all(tickets: list[Ticket], ledger: Ledger, window: Window) -> int: ...

@@ -1,6 +1,4 @@
-"""The compiled twins of sinks.report, of settling a batch of tickets, and of looking it over (dispatch.survey)."""
-
-cimport cython
+"""The compiled twins of settling a batch of tickets, and of looking it over (dispatch.survey)."""
 
 from cdc_relay.native.ledger cimport Ledger, Transaction, Window
 
@@ -14,38 +12,6 @@ cdef enum:
     ORIGIN = 2
     SIZE = 3
     TOPIC = 6
-
-
-cdef class Tray:
-    cdef public list delivered
-    cdef object _fail
-
-    def __init__(self, fail):
-        self.delivered = []
-        self._fail = fail
-
-
-@cython.freelist(4096)
-cdef class Report:
-    cdef Tray _tray
-    cdef object _slip
-    cdef object _timestamp_ms
-    cdef object _partition
-
-    def __cinit__(self, Tray tray not None, slip, timestamp_ms, partition):
-        self._tray = tray
-        self._slip = slip
-        self._timestamp_ms = timestamp_ms
-        self._partition = partition
-
-    def __call__(self, error, message):
-        if error is None:
-            self._tray.delivered.append(self._slip)
-        else:
-            self._tray._fail(self._slip, self._timestamp_ms, self._partition, error, message)
-
-
-make_report = Report
 
 
 def settle_all(list tickets, Ledger ledger not None, Window window not None):

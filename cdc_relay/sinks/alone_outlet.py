@@ -73,7 +73,7 @@ class AloneOutlet(Outlet):
         if timeout_seconds > 0:  # somebody waits
             super()._hand_out_waiting()
         super()._serve(call, timeout_seconds)
-        verdict_count, delivered = 0, self.tray.delivered
+        verdict_count, delivered = 0, self.producer.delivered
         while verdict_count < len(delivered) + len(self.failed):  # a record may be refused when it is handed out
             verdict_count = len(delivered) + len(self.failed)
             for slip in [*delivered, *(reject.slip for reject in self.failed)]:

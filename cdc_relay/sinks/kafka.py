@@ -6,7 +6,7 @@ import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-from confluent_kafka import KafkaError, Producer
+from confluent_kafka import KafkaError
 
 from cdc_relay.errors import AwayError, SinkError
 from cdc_relay.model import Failure, Record
@@ -14,6 +14,7 @@ from cdc_relay.sinks.alone_outlet import AloneOutlet
 from cdc_relay.sinks.broker_certificates import explain
 from cdc_relay.sinks.outlet import Outlet
 from cdc_relay.sinks.probes import probe_cluster, probe_topic
+from cdc_relay.sinks.producer import Producer
 from cdc_relay.sinks.producers import producer_properties
 from cdc_relay.sinks.sink import Emptied, Reject, Reports, Slip, TopicLimits
 from cdc_relay.sinks.topic_limits import LimitsReader
@@ -129,11 +130,11 @@ class KafkaSink:
 
     def _take_reports(self) -> Reports:
         main, alone = self._main, self._alone
-        reports = Reports(main.tray.delivered, main.failed)
-        main.tray.delivered, main.failed = [], []
+        reports = Reports(main.producer.delivered, main.failed)
+        main.producer.delivered, main.failed = [], []
         if alone is not None:
-            reports = Reports(reports.delivered + alone.tray.delivered, reports.failed + alone.failed)
-            alone.tray.delivered, alone.failed = [], []
+            reports = Reports(reports.delivered + alone.producer.delivered, reports.failed + alone.failed)
+            alone.producer.delivered, alone.failed = [], []
         if len(reports.failed) > 1:
             reports.failed.sort(key=_stream_order)
         if reports.delivered:

@@ -8,14 +8,13 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
-from confluent_kafka import KafkaError, KafkaException, Message
+from confluent_kafka import KafkaError, KafkaException
 
 from cdc_relay.delivery.failures import QUEUE_TOO_SMALL, judge
 from cdc_relay.errors import SinkError
 from cdc_relay.model import Action, Failure, Record
-from cdc_relay.sinks.produce_call import find_call
+from cdc_relay.sinks.producer import ReturnedContent
 from cdc_relay.sinks.producers import build_producer, text_of
-from cdc_relay.sinks.report import Tray, make_report
 from cdc_relay.sinks.sink import Reject, Slip
 from cdc_relay.sinks.verdicts import PURGED, is_fatal, judge_refusal, judge_report, returned_record
 
@@ -25,7 +24,7 @@ _FATAL = (KafkaException, SystemError)  # flush() of confluent-kafka 2.16 loses 
 
 
 class Outlet:
-    """Verdicts stay in `tray.delivered`, `failed` and `purged` until the owner takes them away."""
+    """Verdicts stay in `producer.delivered`, `failed` and `purged` until the owner takes them away."""
 
     def __init__(
         self,
@@ -42,9 +41,10 @@ class Outlet:
         self._complain = complain
         self._is_alone = is_alone
         self._is_emptying = False
-        self.producer = build_producer(properties, self._on_error, on_statistics=on_statistics)
-        self._produce = find_call(self.producer)
-        self.tray = Tray(self._on_failed)
+        self.producer = build_producer(
+            properties, fail=self._on_failed, on_error=self._on_error, on_statistics=on_statistics
+        )
+        self._hand_out = self.producer.hand_out
 
     @property
     def is_busy(self) -> bool:
@@ -56,12 +56,8 @@ class Outlet:
 
     def hand_out(self, record: Record, slip: Slip) -> bool:
         """False when librdkafka's queue is full: the record keeps its place in line here."""
-        topic, key, value, headers, timestamp_ms, _, _, partition = record
-        report = make_report(self.tray, slip, timestamp_ms, partition)
         try:
-            self._produce(topic, value, key, partition, report, None, timestamp_ms, headers)
-        except BufferError:
-            return self._give_up_if_hopeless(record, slip)
+            return self._hand_out(record, slip) or self._give_up_if_hopeless(record, slip)
         except KafkaException as exc:
             self._refuse(record, slip, exc)
         except (OverflowError, TypeError, ValueError) as exc:  # the client takes no such number or text
@@ -92,24 +88,24 @@ class Outlet:
         """Whatever is still open is given up."""
         self.waiting.clear()
         with suppress(*_FATAL):  # a producer that broke just now has nothing to add
-            self.producer.purge()
+            self.producer.purge(waits=False)
             self.producer.poll(0)
 
     def close(self) -> None:
         """Callbacks that are never served keep this object alive: it must not keep the producer."""
         self.abandon()
-        del self.producer, self._produce
+        del self.producer, self._hand_out
 
     def _purge(self, timeout_seconds: float) -> None:
         deadline = time.monotonic() + timeout_seconds
-        # The client (2.16) has the flag the wrong way round: False waits for the broker threads. It must, or the purge
-        # would reach records that are handed out after it (seen in every third run).
-        self.producer.purge(blocking=False)
+        self.producer.purge(waits=True)  # or it would reach records that are handed out after it: every third time
         while len(self.producer) and time.monotonic() < deadline:
             self.producer.poll(0.05)
 
-    def _on_failed(self, slip: Slip, timestamp_ms: int, partition: int, error: KafkaError, message: Message) -> None:
-        record = returned_record(slip, message, timestamp_ms=timestamp_ms, partition=partition)
+    def _on_failed(
+        self, slip: Slip, content: ReturnedContent, timestamp_ms: int, partition: int, error: KafkaError
+    ) -> None:
+        record = returned_record(slip, content, timestamp_ms=timestamp_ms, partition=partition)
         self._reject(record, slip, error, partition=partition)
 
     def _reject(self, record: Record, slip: Slip, error: KafkaError, *, partition: int) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, wait
 from typing import Any
 
-from confluent_kafka import KafkaException, Producer, TopicCollection
+from confluent_kafka import KafkaException, TopicCollection
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._acl import AclOperation
 from confluent_kafka.admin._config import ConfigEntry, ConfigResource
@@ -16,6 +16,7 @@ from confluent_kafka.admin._topic import TopicDescription
 from cdc_relay.delivery.failures import judge
 from cdc_relay.errors import AwayError
 from cdc_relay.model import Failure
+from cdc_relay.sinks.producer import Producer
 from cdc_relay.sinks.producers import admin_properties, text_of
 
 __all__ = ["probe_cluster", "probe_topic"]
@@ -41,8 +42,7 @@ def probe_topic(topic: str, *, producers: Sequence[Producer], properties: Mappin
 def _ask(producer: Producer, topic: str | None = None) -> ClusterMetadata:
     """Of the topic alone where there is one: a broker that may create it does so, as with a record."""
     try:
-        metadata: ClusterMetadata = producer.list_topics(topic, timeout=_PROBE_SECONDS)
-        return metadata
+        return producer.list_topics(topic, timeout=_PROBE_SECONDS)
     except KafkaException as exc:
         raise AwayError(
             f"Kafka does not answer: {text_of(exc)}",

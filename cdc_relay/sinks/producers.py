@@ -5,9 +5,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 
-from confluent_kafka import KafkaError, KafkaException, Producer
+from confluent_kafka import KafkaError, KafkaException
 
 from cdc_relay.errors import ConfigError
+from cdc_relay.sinks.client_producer import ClientProducer
+from cdc_relay.sinks.librdkafka import find_native_producer
+from cdc_relay.sinks.producer import Fail, Producer
 
 __all__ = ["admin_properties", "alone_properties", "build_producer", "producer_properties", "text_of"]
 
@@ -73,18 +76,25 @@ def admin_properties(properties: Mapping[str, str]) -> dict[str, str]:
 
 def build_producer(
     properties: Mapping[str, str],
-    on_error: Callable[[KafkaError], None],
     *,
+    fail: Fail,
+    on_error: Callable[[KafkaError], None],
     on_statistics: Callable[[str], None] | None = None,
 ) -> Producer:
-    callbacks = {"error_cb": on_error} | ({} if on_statistics is None else {"stats_cb": on_statistics})
+    native = None if _needs_client(properties) else find_native_producer()
+    make: Callable[..., Producer] = ClientProducer if native is None else native
     try:
-        return Producer({**properties, **callbacks}, logger=_client_log)
+        return make(dict(properties), fail=fail, on_error=on_error, on_statistics=on_statistics, logger=_client_log)
     except (KafkaException, TypeError, ValueError) as exc:
         raise ConfigError(
             f"sink.kafka: {text_of(exc)}",
             remedy="the names and values are librdkafka's own: see its CONFIGURATION.md",
         ) from exc
+
+
+def _needs_client(properties: Mapping[str, str]) -> bool:
+    """Tokens that the client itself fetches, and plugins, which it loads before everything else."""
+    return any(name.startswith(("sasl.oauthbearer.", "plugin.")) for name in properties)
 
 
 def text_of(exc: Exception) -> str:

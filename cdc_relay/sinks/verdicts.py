@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from confluent_kafka import KafkaError, Message
+from confluent_kafka import KafkaError
 
 from cdc_relay.delivery.failures import TOO_LARGE_FOR_PRODUCER, judge
 from cdc_relay.model import Failure, Record
 from cdc_relay.parking.entry import Claim
+from cdc_relay.sinks.producer import ReturnedContent
 from cdc_relay.sinks.sink import Slip
 
 __all__ = ["PURGED", "is_fatal", "judge_refusal", "judge_report", "returned_record"]
@@ -35,10 +36,10 @@ def judge_refusal(error: KafkaError) -> Failure:
     return judge(error.name(), error.str(), was_alone=True)
 
 
-def returned_record(slip: Slip, message: Message, *, timestamp_ms: int, partition: int) -> Record:
+def returned_record(slip: Slip, content: ReturnedContent, *, timestamp_ms: int, partition: int) -> Record:
     """Failed reports have no headers and no timestamp, and the partition that was chosen, not the one asked for."""
     if isinstance(slip, Claim) and slip.record is not None:
         return slip.record
-    topic, key, value = message.topic() or slip.topic, message.key(), message.value()
+    topic, key, value = content
     headers = slip.headers if isinstance(slip, Claim) else slip.find_headers()
-    return Record(topic, key, value, headers, timestamp_ms, slip.size_bytes, slip.policy, partition)
+    return Record(topic or slip.topic, key, value, headers, timestamp_ms, slip.size_bytes, slip.policy, partition)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from tests.breakage.fault import Fault
 from tests.breakage.places import (
+    CLIENT_PRODUCER,
     ERRAND,
     FAILOVER,
     HELD_PROMISES,
     INTAKE,
     LEDGER,
     ON_SERVERS,
-    OUTLET,
     PRODUCERS,
     PULSE,
     SLOT,
@@ -119,9 +119,9 @@ POSITION_FAULTS = (
     Fault(
         promise=4,
         title="a record is settled when it is handed to the producer",
-        file=OUTLET,
-        old="        report = make_report(self.tray, slip, timestamp_ms, partition)\n",
-        new="        report = None\n        self.tray.delivered.append(slip)\n",
+        file=CLIENT_PRODUCER,
+        old="        report = partial(self._tray.take, slip, timestamp_ms, partition)\n",
+        new="        report = None\n        self._tray.delivered.append(slip)\n",
         tests=(f"{HELD_PROMISES}test_nothing_is_settled_that_no_broker_acknowledged",),
     ),
     Fault(

@@ -7,15 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from cdc_relay.sinks import produce_call
+from cdc_relay.sinks import produce_call, producers
 from tests.contract.sinks import Bench, FakeBench, KafkaBench, LogBench, NoneBench, Readable
 from tests.fixtures.kafka_broker import Kafka, MockKafka
 
 FAKE, LOG, NONE = pytest.param("fake"), pytest.param("log"), pytest.param("none")
 MOCK = pytest.param("mock", marks=pytest.mark.kafka)
-BY_NAME = pytest.param(
-    "by name", marks=pytest.mark.kafka
-)  # a client that does not take produce()'s arguments by position
+CLIENT = pytest.param("client", marks=pytest.mark.kafka)  # librdkafka's Python client, where ours is not compiled
+BY_NAME = pytest.param("by name", marks=pytest.mark.kafka)  # one that does not take produce()'s arguments by position
 REAL = pytest.param("real", marks=[pytest.mark.kafka, pytest.mark.real_kafka])
 
 
@@ -27,21 +26,28 @@ def mock_kafka() -> MockKafka:
 def readable_bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Readable]:
     if request.param in ("fake", "log"):
         yield FakeBench() if request.param == "fake" else LogBench(tmp_path / "log")
-        return
-    kafka_bench = KafkaBench(request.getfixturevalue({"mock": "mock_kafka", "real": "kafka"}[request.param]))
-    yield kafka_bench
-    kafka_bench.close()
+    else:
+        yield from kafka_bench(request)
 
 
-@pytest.fixture(params=[FAKE, LOG, MOCK, BY_NAME, REAL])
-def readable(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Readable]:
+def kafka_bench(request: pytest.FixtureRequest) -> Iterator[KafkaBench]:
+    kafka: Kafka = request.getfixturevalue("kafka" if request.param == "real" else "mock_kafka")
+    monkeypatch: pytest.MonkeyPatch = request.getfixturevalue("monkeypatch")
+    if request.param in ("client", "by name"):
+        monkeypatch.setattr(producers, "find_native_producer", lambda: None)
     if request.param == "by name":
         monkeypatch.setattr(produce_call, "_client_takes_positions", lambda: False)
-        request.param = "mock"
+    made = KafkaBench(kafka)
+    yield made
+    made.close()
+
+
+@pytest.fixture(params=[FAKE, LOG, MOCK, CLIENT, BY_NAME, REAL])
+def readable(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Readable]:
     yield from readable_bench(request, tmp_path)
 
 
-@pytest.fixture(params=[FAKE, LOG, NONE, MOCK, REAL])
+@pytest.fixture(params=[FAKE, LOG, NONE, MOCK, CLIENT, REAL])
 def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
     if request.param == "none":
         yield NoneBench()
@@ -49,9 +55,6 @@ def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
         yield from readable_bench(request, tmp_path)
 
 
-@pytest.fixture(params=[MOCK, REAL])
+@pytest.fixture(params=[MOCK, CLIENT, REAL])
 def brokers(request: pytest.FixtureRequest) -> Iterator[KafkaBench]:
-    kafka: Kafka = request.getfixturevalue({"mock": "mock_kafka", "real": "kafka"}[request.param])
-    kafka_bench = KafkaBench(kafka)
-    yield kafka_bench
-    kafka_bench.close()
+    yield from kafka_bench(request)

@@ -51,7 +51,7 @@ def test_who_waits_for_the_reports_sends_them_first(alone: AloneOutlet, brokers:
     given = ticket()
     alone.publish(record(brokers.make_topic()), given)
     alone.flush(60)
-    assert alone.tray.delivered == [given]
+    assert alone.producer.delivered == [given]
 
 
 def test_the_next_of_a_key_follows_at_once(alone: AloneOutlet, brokers: KafkaBench) -> None:
@@ -60,7 +60,7 @@ def test_the_next_of_a_key_follows_at_once(alone: AloneOutlet, brokers: KafkaBen
     for each in tickets:
         alone.publish(record(topic, b"k"), each)
     alone.flush(60)
-    assert alone.tray.delivered[:1] == tickets[:1]
+    assert alone.producer.delivered[:1] == tickets[:1]
     assert not alone.waiting
     wait_until(lambda: _poll(alone) == tickets, timeout=60, what="both are delivered")
 
@@ -75,4 +75,4 @@ def test_what_gathers_is_taken_back_with_the_rest(alone: AloneOutlet, brokers: K
 
 def _poll(alone: AloneOutlet) -> list[Slip]:
     alone.poll(0)
-    return alone.tray.delivered
+    return alone.producer.delivered

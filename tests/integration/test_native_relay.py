@@ -13,8 +13,8 @@ from tests.fixtures.fix_relay import MakeRelay, Pipeline
 from tests.unit.native_rig import needs_native
 
 ASK = (
-    "from cdc_relay.delivery.twins import Window; from cdc_relay.sinks.report import Tray;"
-    " from cdc_relay.native import is_native; print(is_native, Window.__module__, Tray.__module__)"
+    "from cdc_relay.delivery.twins import Window; from cdc_relay.sinks.librdkafka import find_native_producer;"
+    " from cdc_relay.native import is_native; print(is_native, Window.__module__, find_native_producer())"
 )
 
 
@@ -26,12 +26,12 @@ def ask(**env: str) -> str:
 
 @needs_native
 def test_what_is_compiled_is_used_unless_it_is_forbidden() -> None:
-    assert ask() == "True cdc_relay.native.ledger cdc_relay.native.reports"
+    assert ask() == "True cdc_relay.native.ledger <class 'cdc_relay.native.producer.Producer'>"
     assert ask(CDC_RELAY_NATIVE="1") == ask()
 
 
 def test_python_s_own_is_used_where_the_compiled_is_forbidden() -> None:
-    assert ask(CDC_RELAY_NATIVE="0") == "False cdc_relay.delivery.window cdc_relay.sinks.report"
+    assert ask(CDC_RELAY_NATIVE="0") == "False cdc_relay.delivery.window None"
 
 
 @pytest.mark.kafka

@@ -88,7 +88,7 @@ def test_librdkafka_speaks_through_the_logger() -> None:
 import time
 from cdc_relay.sinks.producers import build_producer, producer_properties
 properties = {"bootstrap.servers": "127.0.0.1:1", "log_level": "6", "sasl.password": "planted-password-1"}
-producer = build_producer(producer_properties(properties), lambda error: None)
+producer = build_producer(producer_properties(properties), fail=print, on_error=lambda error: None)
 until = time.monotonic() + 30
 while time.monotonic() < until and not producer.poll(0.1):
     if logging.getLogger().handlers[0].count:
