@@ -66,7 +66,7 @@ def test_a_failover_under_load_loses_nothing_and_publishes_nothing_that_the_new_
         load.let_deliver()
         wait_until_synchronized(standby, pipeline.slot)
         load.let_deliver()
-        with load.incident("failover", rewinds=True):
+        with load.incident("failover", rewinds=True, moves=True):
             fail_over(careful)
             load.let_deliver()
         load.let_deliver()

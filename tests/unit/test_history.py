@@ -37,8 +37,8 @@ class Script:
             self._offset += 1
         return self
 
-    def sample(self, confirmed_lsn: int, *, at_ms: float) -> Script:
-        self.history.sampled(confirmed_lsn, at_ms)
+    def sample(self, confirmed_lsn: int, *, at_ms: float, restart_lsn: int = 0) -> Script:
+        self.history.sampled(confirmed_lsn, at_ms, restart_lsn=restart_lsn)
         return self
 
     def suffer(self, name: str, from_ms: float, to_ms: float, **excuse: bool) -> Script:
@@ -252,6 +252,35 @@ def test_what_was_confirmed_may_come_again_only_where_the_slot_may_go_back() -> 
         script = Script().commit("a1", upper_lsn=10).deliver("a1", at_ms=100).sample(10, at_ms=150)
         script.suffer("crash of Postgres", 200, 250, rewinds=rewinds).sample(5, at_ms=260)
         assert fault_names(script.deliver("a1", at_ms=300)) == names
+
+
+@pytest.mark.parametrize(
+    ("upper_lsn", "moves", "names"),
+    [
+        pytest.param(10, False, {"duplicates without a reason"}, id="it was on disk"),
+        pytest.param(10, True, set(), id="of another server"),
+        pytest.param(15, False, set(), id="confirmed since, or written with it: nobody can tell"),
+    ],
+)
+def test_a_slot_does_not_go_back_beyond_what_it_had_on_disk(upper_lsn: int, moves: bool, names: set[str]) -> None:
+    script = Script().commit("a1", upper_lsn=upper_lsn).deliver("a1", at_ms=100)
+    script.sample(10, at_ms=150, restart_lsn=3).sample(15, at_ms=160, restart_lsn=4).sample(
+        20, at_ms=170, restart_lsn=4
+    )
+    script.suffer("crash of Postgres", 200, 250, rewinds=True, moves=moves).sample(5, at_ms=260, restart_lsn=2)
+    assert fault_names(script.deliver("a1", at_ms=300)) == names
+
+
+@pytest.mark.parametrize(
+    ("confirmed_lsn", "restart_lsn"), [pytest.param(15, 4, id="nothing since"), pytest.param(9, 5, id="it went back")]
+)
+def test_a_slot_counts_as_written_only_when_it_is_seen_to_go_on(confirmed_lsn: int, restart_lsn: int) -> None:
+    """Its new restart_lsn can be seen a moment before it is on disk."""
+    script = Script().commit("a1", upper_lsn=10).deliver("a1", at_ms=100)
+    script.sample(10, at_ms=150, restart_lsn=3).sample(15, at_ms=160, restart_lsn=4)
+    script.sample(confirmed_lsn, at_ms=170, restart_lsn=restart_lsn)
+    script.suffer("crash of Postgres", 200, 250, rewinds=True).sample(5, at_ms=260, restart_lsn=2)
+    script.deliver("a1", at_ms=300).report.assert_clean()
 
 
 def test_a_slot_that_went_back_excuses_nothing_once_it_has_passed_again() -> None:
