@@ -12,7 +12,18 @@ from importlib.util import find_spec
 __all__ = ["is_native"]
 
 
-_MODULES = ("copy_data", "events", "followers", "lane", "ledger", "producer", "reports")
+_MODULES = (
+    "copy_data",
+    "events",
+    "followers",
+    "header_stock",
+    "lane",
+    "ledger",
+    "metadata",
+    "producer",
+    "rdkafka",
+    "reports",
+)
 
 
 def _are_there() -> bool:

@@ -8,10 +8,6 @@ from cdc_relay.model import Record
 from cdc_relay.sinks.producer import Fail
 from cdc_relay.sinks.sink import Slip
 
-NAMES: tuple[str, ...]
-
-def connect(addresses: list[int]) -> None: ...
-
 class Producer:
     delivered: list[Slip]
     def __init__(

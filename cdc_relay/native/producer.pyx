@@ -9,19 +9,17 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes
 from cpython.ref cimport Py_DECREF, Py_INCREF, PyObject
 from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport calloc, free, realloc
-from libc.string cimport strlen
 
+from cdc_relay.native.header_stock cimport Bundle, HeaderStock
+from cdc_relay.native.metadata cimport read_metadata
 from cdc_relay.native.rdkafka cimport *
+from cdc_relay.native.rdkafka cimport decode, library, text_of
 
 import logging
 
 from confluent_kafka import KafkaError, KafkaException
-from confluent_kafka.admin._metadata import BrokerMetadata, ClusterMetadata, PartitionMetadata, TopicMetadata
 
 from cdc_relay.model import Record
-
-cdef extern from "Python.h":
-    const char* PyUnicode_AsUTF8AndSize(object text, Py_ssize_t* size) except NULL
 
 cdef enum:
     SHEET = 1024  # letters are made by so many
@@ -32,23 +30,6 @@ cdef enum:
 _LEVELS = {3: logging.ERROR, 4: logging.WARNING, 5: logging.INFO, 6: logging.INFO, 7: logging.DEBUG}  # of syslog
 
 cdef object _record = Record
-cdef Library _library
-NAMES = (
-    "conf_new", "conf_destroy", "conf_set", "conf_set_opaque", "conf_set_dr_msg_cb", "conf_set_error_cb",
-    "conf_set_stats_cb", "conf_set_log_cb", "new", "destroy_flags", "set_log_queue", "opaque", "name", "last_error",
-    "err2str", "fatal_error", "topic_new", "topic_destroy", "topic_name", "headers_new", "headers_destroy", "header_add",
-    "produceva", "error_code", "error_destroy", "message_produce_errstr", "poll", "flush", "purge", "outq_len",
-    "metadata", "metadata_destroy",
-)  # in the order of Library, each with rd_kafka_ before it
-
-
-def connect(list addresses):
-    """Of NAMES, once per process."""
-    cdef size_t* places = <size_t*>&_library
-    if len(addresses) * sizeof(size_t) != sizeof(Library) or not all(addresses):
-        raise ValueError("expected the address of each function")
-    for index in range(len(addresses)):
-        places[index] = addresses[index]
 
 
 cdef struct Letter:
@@ -56,6 +37,7 @@ cdef struct Letter:
     PyObject* value  # librdkafka reads it where it is, until its report
     int64_t timestamp_ms
     int32_t partition  # as it was asked for
+    Bundle* bundle  # its headers, if it has any
     Letter* next
 
 
@@ -79,6 +61,7 @@ cdef class Producer:
     cdef size_t _sheet_count
     cdef Letter* _free
     cdef size_t _open_count
+    cdef HeaderStock _stock
     cdef dict _topics  # handles by name
     cdef object _last_name
     cdef Topic* _last_topic
@@ -88,9 +71,10 @@ cdef class Producer:
     def __cinit__(self):
         self._desk.owner = <PyObject*>self
         self._topics = {}
+        self._stock = HeaderStock()
 
     def __init__(self, dict properties not None, *, fail, on_error, on_statistics=None, logger):
-        if _library.new is NULL:
+        if library.new is NULL:
             raise RuntimeError("librdkafka is not connected")
         if self._client is not NULL:
             raise RuntimeError("a producer is made once")
@@ -100,24 +84,24 @@ cdef class Producer:
 
     cdef int _open(self, dict properties) except -1:
         cdef char text[TEXT_BYTES]
-        cdef Conf* conf = _library.conf_new()
+        cdef Conf* conf = library.conf_new()
         try:
             for name, value in {**properties, "log.queue": "true"}.items():
-                if _library.conf_set(conf, _text(name), _text(value), text, TEXT_BYTES) != CONF_OK:
-                    raise KafkaException(KafkaError(KafkaError._INVALID_ARG, _decode(text)))
-            _library.conf_set_opaque(conf, &self._desk)
-            _library.conf_set_dr_msg_cb(conf, _on_report)
-            _library.conf_set_error_cb(conf, _on_error)
-            _library.conf_set_stats_cb(conf, _on_statistics)
-            _library.conf_set_log_cb(conf, _on_log)
-            self._client = _library.new(PRODUCER_TYPE, conf, text, TEXT_BYTES)
+                if library.conf_set(conf, text_of(name), text_of(value), text, TEXT_BYTES) != CONF_OK:
+                    raise KafkaException(KafkaError(KafkaError._INVALID_ARG, decode(text)))
+            library.conf_set_opaque(conf, &self._desk)
+            library.conf_set_dr_msg_cb(conf, _on_report)
+            library.conf_set_error_cb(conf, _on_error)
+            library.conf_set_stats_cb(conf, _on_statistics)
+            library.conf_set_log_cb(conf, _on_log)
+            self._client = library.new(PRODUCER_TYPE, conf, text, TEXT_BYTES)
             if self._client is NULL:
-                raise KafkaException(KafkaError(_library.last_error(), f"Failed to create producer: {_decode(text)}"))
+                raise KafkaException(KafkaError(library.last_error(), f"Failed to create producer: {decode(text)}"))
             conf = NULL  # it is the client's now
         finally:
             if conf is not NULL:
-                _library.conf_destroy(conf)
-        _library.set_log_queue(self._client, NULL)
+                library.conf_destroy(conf)
+        library.set_log_queue(self._client, NULL)
         return 0
 
     def __dealloc__(self):
@@ -128,20 +112,21 @@ cdef class Producer:
         if client is not NULL:
             self._forget_topics()
             with nogil:
-                _library.purge(client, PURGE_QUEUE | PURGE_IN_FLIGHT | PURGE_WITHOUT_WAITING)
-                _library.destroy_flags(client, DESTROY_NOW)
+                library.purge(client, PURGE_QUEUE | PURGE_IN_FLIGHT | PURGE_WITHOUT_WAITING)
+                library.destroy_flags(client, DESTROY_NOW)
         for sheet in range(self._sheet_count):  # whatever never got a report: nobody reads the values any more
             for index in range(SHEET):
                 letter = &self._sheets[sheet][index]
                 if letter.slip is not NULL:
                     Py_DECREF(<object>letter.slip)
                     Py_DECREF(<object>letter.value)
+                    free(letter.bundle)  # its headers went with the record
             free(self._sheets[sheet])
         free(self._sheets)
         free(self._desk.delivered)
 
     def __len__(self):
-        return _library.outq_len(self._client)
+        return library.outq_len(self._client)
 
     @property
     def handle(self):
@@ -167,20 +152,22 @@ cdef class Producer:
         if key is not None:
             _put_memory(&parts[count], V_KEY, key)
             count += 1
-        cdef Headers* headers = _pack_headers(record[3])
-        if headers is not NULL:
-            parts[count].kind, parts[count].u.pointer = V_HEADERS, headers
-            count += 1
         letter = self._write_letter(slip, value)
+        try:
+            letter.bundle = self._stock.take(record[3])
+        except:  # whatever it is, it is not ours to keep
+            self._drop_letter(letter)
+            raise
+        if letter.bundle is not NULL:
+            parts[count].kind, parts[count].u.pointer = V_HEADERS, letter.bundle.headers
+            count += 1
         letter.timestamp_ms, letter.partition = parts[2].u.i64, parts[1].u.i32
         parts[3].kind, parts[3].u.pointer = V_OPAQUE, letter
-        cdef Error* error = _library.produceva(self._client, parts, count)
+        cdef Error* error = library.produceva(self._client, parts, count)
         if error is NULL:
             return True
-        code = _library.error_code(error)
-        _library.error_destroy(error)
-        if headers is not NULL:
-            _library.headers_destroy(headers)
+        code = library.error_code(error)
+        library.error_destroy(error)
         self._drop_letter(letter)
         if code == QUEUE_FULL:
             return False
@@ -190,21 +177,21 @@ cdef class Producer:
         self._make_room()
         cdef int timeout_ms = <int>(timeout_seconds * 1000)
         with nogil:
-            _library.poll(self._client, timeout_ms)
+            library.poll(self._client, timeout_ms)
         self._take_in()
 
     def flush(self, double timeout_seconds):
         self._make_room()
         cdef int timeout_ms = <int>(timeout_seconds * 1000)
         with nogil:
-            _library.flush(self._client, timeout_ms)
+            library.flush(self._client, timeout_ms)
         self._take_in()
 
     def purge(self, *, bint waits):
         """Whatever is out; `waits` until the broker threads have let go of it. The reports come with the next poll()."""
         cdef int flags = PURGE_QUEUE | PURGE_IN_FLIGHT | (0 if waits else PURGE_WITHOUT_WAITING)
         with nogil:
-            _library.purge(self._client, flags)
+            library.purge(self._client, flags)
 
     def list_topics(self, topic=None, *, double timeout):
         """May be called from another thread."""
@@ -216,15 +203,15 @@ cdef class Producer:
         if topic is not None:
             only = self._make_topic(topic)
         with nogil:
-            code = _library.metadata(self._client, is_all, only, &metadata, timeout_ms)
+            code = library.metadata(self._client, is_all, only, &metadata, timeout_ms)
             if only is not NULL:
-                _library.topic_destroy(only)
+                library.topic_destroy(only)
         if code:
             raise KafkaException(self._error(code))
         try:
-            return _read_metadata(metadata)
+            return read_metadata(metadata)
         finally:
-            _library.metadata_destroy(metadata)
+            library.metadata_destroy(metadata)
 
     cdef Letter* _write_letter(self, object slip, object value) except NULL:
         cdef Letter* letter = self._free
@@ -255,7 +242,10 @@ cdef class Producer:
     cdef void _drop_letter(self, Letter* letter) noexcept:
         cdef PyObject* slip = letter.slip
         cdef PyObject* value = letter.value
+        if letter.bundle is not NULL:
+            self._stock.give_back(letter.bundle)
         letter.slip = letter.value = NULL
+        letter.bundle = NULL
         letter.next, self._free = self._free, letter
         self._open_count -= 1
         Py_DECREF(<object>slip)
@@ -300,14 +290,14 @@ cdef class Producer:
         return self._last_topic
 
     cdef Topic* _make_topic(self, object name) except NULL:
-        cdef Topic* topic = _library.topic_new(self._client, _text(name), NULL)
+        cdef Topic* topic = library.topic_new(self._client, text_of(name), NULL)
         if topic is NULL:
-            raise KafkaException(self._error(_library.last_error()))
+            raise KafkaException(self._error(library.last_error()))
         return topic
 
     cdef int _forget_topics(self) except -1:
         for found in self._topics.values():
-            _library.topic_destroy(<Topic*><size_t>found)
+            library.topic_destroy(<Topic*><size_t>found)
         self._topics.clear()
         self._last_name = None
         return 0
@@ -315,8 +305,8 @@ cdef class Producer:
     cdef object _error(self, int code):
         """A producer that is broken for good says so whatever it is asked for, by one code or another."""
         cdef char text[TEXT_BYTES]
-        cdef int fatal = _library.fatal_error(self._client, text, TEXT_BYTES)
-        return KafkaError(fatal, _decode(text), True) if fatal else KafkaError(code, _decode(_library.err2str(code)))
+        cdef int fatal = library.fatal_error(self._client, text, TEXT_BYTES)
+        return KafkaError(fatal, decode(text), True) if fatal else KafkaError(code, decode(library.err2str(code)))
 
     cdef void _note_failure(self, const Message* message) noexcept:
         cdef Letter* letter = <Letter*>message.opaque
@@ -325,19 +315,24 @@ cdef class Producer:
         try:
             if message.key is not NULL:
                 key = PyBytes_FromStringAndSize(<char*>message.key, message.key_size)
-            topic = _decode(_library.topic_name(message.topic)) if message.topic is not NULL else ""
-            reason = _decode(_library.message_produce_errstr(message)) or _decode(_library.err2str(message.err))
+            topic = decode(library.topic_name(message.topic)) if message.topic is not NULL else ""
+            reason = decode(library.message_produce_errstr(message)) or decode(library.err2str(message.err))
             error = KafkaError(message.err, reason)
             slip = <object>letter.slip
             self._returned.append((slip, (topic, key, value), letter.timestamp_ms, letter.partition, error))
         finally:
+            if letter.bundle is not NULL:
+                letter.bundle.headers = NULL  # librdkafka frees them with the record
             self._drop_letter(letter)
 
 
 cdef void _on_report(Client* client, const Message* message, void* opaque) noexcept nogil:
     cdef Desk* desk = <Desk*>opaque
+    cdef Letter* letter = <Letter*>message.opaque
     if not message.err:
-        desk.delivered[desk.delivered_count] = <Letter*>message.opaque
+        if letter.bundle is not NULL and library.message_detach_headers(message, &letter.bundle.headers):
+            letter.bundle.headers = NULL  # they are not to be had
+        desk.delivered[desk.delivered_count] = letter
         desk.delivered_count += 1
     elif desk.owner is not NULL:
         with gil:
@@ -348,7 +343,7 @@ cdef void _on_error(Client* client, int code, const char* reason, void* opaque) 
     if (<Desk*>opaque).owner is NULL:
         return
     cdef Producer producer = <Producer>(<Desk*>opaque).owner
-    error = producer._error(code) if code == FATAL else KafkaError(code, _decode(reason))
+    error = producer._error(code) if code == FATAL else KafkaError(code, decode(reason))
     producer._heard.append((producer._on_error, (error,)))
 
 
@@ -362,11 +357,11 @@ cdef int _on_statistics(Client* client, char* text, size_t size, void* opaque) n
 
 
 cdef void _on_log(const Client* client, int level, const char* facility, const char* text) noexcept with gil:
-    cdef Desk* desk = <Desk*>_library.opaque(client)
+    cdef Desk* desk = <Desk*>library.opaque(client)
     if desk is NULL or desk.owner is NULL:
         return
     cdef Producer producer = <Producer>desk.owner
-    line = f"{_decode(facility)} [{_decode(_library.name(client))}] {_decode(text)}"
+    line = f"{decode(facility)} [{decode(library.name(client))}] {decode(text)}"
     producer._heard.append((producer._log, (_LEVELS.get(level, logging.CRITICAL), "%s", line)))
 
 
@@ -377,75 +372,3 @@ cdef inline int _put_memory(Part* part, int kind, object content) except -1:
     part.u.memory.start = PyBytes_AS_STRING(content)
     part.u.memory.size = PyBytes_GET_SIZE(content)
     return 0
-
-
-cdef Headers* _pack_headers(list headers) except? NULL:
-    cdef Headers* packed
-    cdef Py_ssize_t name_size, size
-    cdef const char* name
-    cdef const char* start
-    if not headers:
-        return NULL
-    packed = _library.headers_new(len(headers))
-    try:
-        for header in headers:
-            if type(header) is not tuple or len(<tuple>header) != 2:
-                raise TypeError("expected a header as a tuple of two")
-            name = PyUnicode_AsUTF8AndSize((<tuple>header)[0], &name_size)
-            content = (<tuple>header)[1]
-            start, size = NULL, 0
-            if content is not None:
-                if type(content) is not bytes:
-                    raise TypeError(f"expected bytes in a header, found {type(content).__name__}")
-                start, size = PyBytes_AS_STRING(content), PyBytes_GET_SIZE(content)
-            _library.header_add(packed, name, name_size, start, size)
-    except:  # whatever it is, it is not ours to keep
-        _library.headers_destroy(packed)
-        raise
-    return packed
-
-
-cdef object _read_metadata(const Metadata* metadata):
-    cluster = ClusterMetadata()
-    for index in range(metadata.broker_count):
-        broker = BrokerMetadata()
-        broker.id, broker.port = metadata.brokers[index].id, metadata.brokers[index].port
-        broker.host = _decode(metadata.brokers[index].host)
-        cluster.brokers[broker.id] = broker
-    for index in range(metadata.topic_count):
-        topic = _read_topic(&metadata.topics[index])
-        cluster.topics[topic.topic] = topic
-    cluster.orig_broker_id, cluster.orig_broker_name = metadata.origin_id, _decode(metadata.origin_name)
-    return cluster
-
-
-cdef object _read_topic(const TopicInfo* info):
-    topic = TopicMetadata()
-    topic.topic = _decode(info.name)
-    topic.error = KafkaError(info.err) if info.err else None
-    for index in range(info.partition_count):
-        partition = _read_partition(&info.partitions[index])
-        topic.partitions[partition.id] = partition
-    return topic
-
-
-cdef object _read_partition(const PartitionInfo* info):
-    partition = PartitionMetadata()
-    partition.id, partition.leader = info.id, info.leader
-    partition.error = KafkaError(info.err) if info.err else None
-    partition.replicas = [info.replicas[place] for place in range(info.replica_count)]
-    partition.isrs = [info.in_sync[place] for place in range(info.in_sync_count)]
-    return partition
-
-
-cdef const char* _text(object text) except NULL:
-    """Valid while the text lives."""
-    cdef Py_ssize_t size
-    cdef const char* start = PyUnicode_AsUTF8AndSize(text, &size)
-    if strlen(start) != <size_t>size:
-        raise ValueError("embedded null character")
-    return start
-
-
-cdef object _decode(const char* text):
-    return "" if text is NULL else text[:strlen(text)].decode("utf-8", "replace")

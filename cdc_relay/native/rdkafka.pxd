@@ -1,4 +1,4 @@
-"""The part of librdkafka's C interface that a producer needs, called by address: its header is in no wheel.
+"""The part of librdkafka's C interface that a producer needs, called by address: its header file is in no wheel.
 
 Layouts and numbers are those of librdkafka 1.x and 2.x, which it keeps for programs that are not compiled anew.
 """
@@ -121,6 +121,8 @@ cdef struct Library:
     Headers* (*headers_new)(size_t) noexcept nogil
     void (*headers_destroy)(Headers*) noexcept nogil
     int (*header_add)(Headers*, const char*, Py_ssize_t, const void*, Py_ssize_t) noexcept nogil
+    int (*header_get_all)(const Headers*, size_t, const char**, const void**, size_t*) noexcept nogil
+    int (*message_detach_headers)(const Message*, Headers**) noexcept nogil
     Error* (*produceva)(Client*, const Part*, size_t) noexcept nogil
     int (*error_code)(const Error*) noexcept nogil
     void (*error_destroy)(Error*) noexcept nogil
@@ -131,3 +133,9 @@ cdef struct Library:
     int (*outq_len)(Client*) noexcept nogil
     int (*metadata)(Client*, int, Topic*, const Metadata**, int) noexcept nogil
     void (*metadata_destroy)(const Metadata*) noexcept nogil
+
+
+cdef Library library
+
+cdef object decode(const char* text)
+cdef const char* text_of(object text) except NULL

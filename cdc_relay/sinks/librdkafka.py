@@ -21,7 +21,8 @@ def find_native_producer() -> type[Producer] | None:
     """None where nothing is compiled, or where this librdkafka cannot be called so."""
     if not is_native:
         return None
-    from cdc_relay.native.producer import NAMES, Producer, connect
+    from cdc_relay.native.producer import Producer
+    from cdc_relay.native.rdkafka import NAMES, connect
 
     addresses = _find_addresses(NAMES)
     if addresses is None:

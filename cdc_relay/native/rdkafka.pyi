@@ -1,0 +1,3 @@
+NAMES: tuple[str, ...]
+
+def connect(addresses: list[int]) -> None: ...
