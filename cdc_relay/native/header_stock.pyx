@@ -16,7 +16,9 @@ cdef extern from "Python.h":
     const char* PyUnicode_AsUTF8AndSize(object text, Py_ssize_t* size) except NULL
 
 cdef enum:
-    MOST_KEPT = 24_000  # somewhat more than are out at once by default
+    MOST_KEPT_BYTES = 24 << 20  # nine headers each for the 20,000 records that are out at once by default
+    OVERHEAD = 64  # of each header, and twice of the set
+    MOST_REFUSED = 20_000
     MOST_AT_ONCE = 128
     LEAST_HEADERS = 4  # fewer cost so little that the 5 MB of those of the default route would be for nothing
     MOST_BYTES = 2_048  # of values; larger ones are not worth keeping
@@ -49,21 +51,25 @@ cdef class HeaderStock:
             return self._make(headers, NULL)
         form = &self._forms[mark % FORM_COUNT]
         if not _is_of(form, headers, sizes):
-            self._begin(form, headers, sizes)
+            self._begin(form, headers, sizes, total)
         return self._next(form, headers)
 
     cdef void give_back(self, Bundle* bundle) noexcept:
         """Whether its record was delivered or its headers are gone."""
         bundle.is_out = False
-        if not bundle.stamp or bundle.stamp != self._forms[bundle.place].stamp:
+        if bundle.stamp and bundle.stamp == self._forms[bundle.place].stamp:
+            self._forms[bundle.place].out_count -= 1
+        else:
             _destroy(bundle)
 
     cdef Bundle* _next(self, Form* form, list headers) except NULL:
         cdef Bundle* bundle
         cdef Py_ssize_t place
-        if not form.ring_count or form.ring[form.hand].is_out:
-            if not self._grow(form, headers):
+        if 16 * form.out_count >= 15 * form.ring_count and not self._grow(form, headers):
+            if form.out_count == form.ring_count:
                 return self._make(headers, NULL)
+        while form.ring[form.hand].is_out:  # those of a slow partition; at least one is not
+            _turn(form)
         bundle = form.ring[form.hand]
         if bundle.headers is NULL:
             bundle.headers = _pack(headers)
@@ -72,32 +78,41 @@ cdef class HeaderStock:
             if form.sizes[place] > 0 and not _is_shared(form, place, (<tuple>headers[place])[1]):
                 memcpy(bundle.values[place], PyBytes_AS_STRING((<tuple>headers[place])[1]), form.sizes[place])
         bundle.is_out = True
-        form.hand = 0 if form.hand + 1 == form.ring_count else form.hand + 1
+        form.out_count += 1
+        self.reused_count += 1
+        _turn(form)
         return bundle
 
     cdef bint _grow(self, Form* form, list headers) except -1:
         """More and more at a time: what is made together lies together."""
         cdef Py_ssize_t count = max(1, min(form.ring_count, MOST_AT_ONCE))
+        cdef Py_ssize_t first = form.ring_count
         cdef Bundle** ring
-        if not self._has_room(count):
+        if not self._has_room(count * form.size):
             return False
         ring = <Bundle**>realloc(form.ring, (form.ring_count + count) * sizeof(Bundle*))
         if ring is NULL:
             raise MemoryError
-        form.ring, form.hand = ring, form.ring_count
-        for _ in range(count):
-            ring[form.ring_count] = self._make(headers, form)
-            form.ring_count += 1
-            self._kept_count += 1
+        form.ring = ring
+        try:
+            for _ in range(count):
+                ring[form.ring_count] = self._make(headers, form)
+                form.ring_count += 1
+                self.kept_count += 1
+                self._kept_bytes += form.size
+        except:  # no memory: the new ones say something that the others of the form do not
+            self._end(form)
+            raise
+        form.hand = first
         return True
 
-    cdef bint _has_room(self, Py_ssize_t count) noexcept:
-        """Where many are refused, those that are kept are of forms that nobody wants any more."""
+    cdef bint _has_room(self, Py_ssize_t size) noexcept:
+        """Where it is refused for long, what is kept is of forms that nobody wants any more."""
         cdef size_t place
-        if self._kept_count + count <= MOST_KEPT:
+        if self._kept_bytes + size <= MOST_KEPT_BYTES:
             return True
         self._refused_count += 1
-        if self._refused_count > MOST_KEPT:
+        if self._refused_count > MOST_REFUSED:
             self._refused_count = 0
             for place in range(FORM_COUNT):
                 self._end(&self._forms[place])
@@ -120,7 +135,7 @@ cdef class HeaderStock:
             _find_values(bundle, count)
         return bundle
 
-    cdef int _begin(self, Form* form, list headers, const Py_ssize_t* sizes) except -1:
+    cdef int _begin(self, Form* form, list headers, const Py_ssize_t* sizes, Py_ssize_t total) except -1:
         """In the place of whatever form was there."""
         cdef Py_ssize_t place
         self._end(form)
@@ -129,7 +144,8 @@ cdef class HeaderStock:
             Py_INCREF(name)
             Py_INCREF(content)
             form.names[place], form.shared[place], form.sizes[place] = <PyObject*>name, <PyObject*>content, sizes[place]
-        form.count = len(headers)
+            total += len(<str>name)
+        form.count, form.size = len(headers), total + (form.count + 2) * OVERHEAD
         self._last_stamp += 1
         form.stamp = self._last_stamp
         return 0
@@ -144,9 +160,14 @@ cdef class HeaderStock:
             Py_DECREF(<object>form.names[place])
             Py_XDECREF(form.shared[place])
         free(form.ring)
-        self._kept_count -= form.ring_count
+        self.kept_count -= form.ring_count
+        self._kept_bytes -= form.ring_count * form.size
         form.ring = NULL
-        form.stamp = form.count = form.ring_count = form.hand = 0
+        form.stamp = form.count = form.size = form.ring_count = form.out_count = form.hand = 0
+
+
+cdef inline void _turn(Form* form) noexcept:
+    form.hand = 0 if form.hand + 1 >= form.ring_count else form.hand + 1
 
 
 cdef inline Py_ssize_t _size_of(object header) noexcept:

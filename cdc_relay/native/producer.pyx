@@ -16,6 +16,7 @@ from cdc_relay.native.rdkafka cimport *
 from cdc_relay.native.rdkafka cimport decode, library, text_of
 
 import logging
+from collections import deque
 
 from confluent_kafka import KafkaError, KafkaException
 
@@ -41,7 +42,7 @@ cdef struct Letter:
     Letter* next
 
 
-cdef struct Desk:  # what callbacks see
+cdef struct Tray:  # what callbacks see
     PyObject* owner
     Letter** delivered
     size_t delivered_count
@@ -55,7 +56,7 @@ cdef class Producer:
     cdef object _on_statistics
     cdef object _log
     cdef Client* _client
-    cdef Desk _desk
+    cdef Tray _tray
     cdef size_t _room  # for delivered letters
     cdef Letter** _sheets
     cdef size_t _sheet_count
@@ -65,11 +66,11 @@ cdef class Producer:
     cdef dict _topics  # handles by name
     cdef object _last_name
     cdef Topic* _last_topic
-    cdef list _returned
-    cdef list _heard  # calls that the callbacks ask for
+    cdef object _returned  # deques: of what failed, and of calls that the callbacks ask for
+    cdef object _heard
 
     def __cinit__(self):
-        self._desk.owner = <PyObject*>self
+        self._tray.owner = <PyObject*>self
         self._topics = {}
         self._stock = HeaderStock()
 
@@ -78,7 +79,7 @@ cdef class Producer:
             raise RuntimeError("librdkafka is not connected")
         if self._client is not NULL:
             raise RuntimeError("a producer is made once")
-        self.delivered, self._returned, self._heard = [], [], []
+        self.delivered, self._returned, self._heard = [], deque(), deque()
         self._fail, self._on_error, self._on_statistics, self._log = fail, on_error, on_statistics, logger.log
         self._open(properties)
 
@@ -89,7 +90,7 @@ cdef class Producer:
             for name, value in {**properties, "log.queue": "true"}.items():
                 if library.conf_set(conf, text_of(name), text_of(value), text, TEXT_BYTES) != CONF_OK:
                     raise KafkaException(KafkaError(KafkaError._INVALID_ARG, decode(text)))
-            library.conf_set_opaque(conf, &self._desk)
+            library.conf_set_opaque(conf, &self._tray)
             library.conf_set_dr_msg_cb(conf, _on_report)
             library.conf_set_error_cb(conf, _on_error)
             library.conf_set_stats_cb(conf, _on_statistics)
@@ -108,25 +109,32 @@ cdef class Producer:
         cdef Client* client = self._client
         cdef size_t sheet, index
         cdef Letter* letter
-        self._desk.owner = NULL  # no callback may bring us back to life
+        self._tray.owner = NULL  # no callback may bring us back to life
         if client is not NULL:
             self._forget_topics()
             with nogil:
                 library.purge(client, PURGE_QUEUE | PURGE_IN_FLIGHT | PURGE_WITHOUT_WAITING)
-                library.destroy_flags(client, DESTROY_NOW)
+                library.destroy_flags(client, DESTROY_AND_WAIT)
         for sheet in range(self._sheet_count):  # whatever never got a report: nobody reads the values any more
             for index in range(SHEET):
                 letter = &self._sheets[sheet][index]
                 if letter.slip is not NULL:
                     Py_DECREF(<object>letter.slip)
                     Py_DECREF(<object>letter.value)
-                    free(letter.bundle)  # its headers went with the record
+                if letter.bundle is not NULL:
+                    letter.bundle.headers = NULL  # they went with the record
+                    self._stock.give_back(letter.bundle)
             free(self._sheets[sheet])
         free(self._sheets)
-        free(self._desk.delivered)
+        free(self._tray.delivered)
 
     def __len__(self):
         return library.outq_len(self._client)
+
+    @property
+    def header_counts(self):
+        """How many sets of headers are kept, and how often one was used."""
+        return self._stock.kept_count, self._stock.reused_count
 
     @property
     def handle(self):
@@ -142,7 +150,6 @@ cdef class Producer:
         cdef size_t count = 4
         cdef object key = record[1], value = record[2]
         cdef Letter* letter
-        cdef int code
         parts[0].kind, parts[0].u.pointer = V_RKT, self._find_topic(record[0])
         parts[1].kind, parts[1].u.i32 = V_PARTITION, record[7]
         parts[2].kind, parts[2].u.i64 = V_TIMESTAMP, record[4]
@@ -163,26 +170,18 @@ cdef class Producer:
             count += 1
         letter.timestamp_ms, letter.partition = parts[2].u.i64, parts[1].u.i32
         parts[3].kind, parts[3].u.pointer = V_OPAQUE, letter
-        cdef Error* error = library.produceva(self._client, parts, count)
-        if error is NULL:
-            return True
-        code = library.error_code(error)
-        library.error_destroy(error)
-        self._drop_letter(letter)
-        if code == QUEUE_FULL:
-            return False
-        raise KafkaException(self._error(code))
+        return self._send(parts, count, letter)
 
     def poll(self, double timeout_seconds):
         self._make_room()
-        cdef int timeout_ms = <int>(timeout_seconds * 1000)
+        cdef int timeout_ms = _milliseconds(timeout_seconds)
         with nogil:
             library.poll(self._client, timeout_ms)
         self._take_in()
 
     def flush(self, double timeout_seconds):
         self._make_room()
-        cdef int timeout_ms = <int>(timeout_seconds * 1000)
+        cdef int timeout_ms = _milliseconds(timeout_seconds)
         with nogil:
             library.flush(self._client, timeout_ms)
         self._take_in()
@@ -197,7 +196,7 @@ cdef class Producer:
         """May be called from another thread."""
         cdef const Metadata* metadata = NULL
         cdef Topic* only = NULL
-        cdef int timeout_ms = <int>(timeout * 1000)
+        cdef int timeout_ms = _milliseconds(timeout)
         cdef int is_all = topic is None
         cdef int code
         if topic is not None:
@@ -212,6 +211,18 @@ cdef class Producer:
             return read_metadata(metadata)
         finally:
             library.metadata_destroy(metadata)
+
+    cdef bint _send(self, const Part* parts, size_t count, Letter* letter) except -1:
+        cdef int code
+        cdef Error* error = library.produceva(self._client, parts, count)
+        if error is NULL:
+            return True
+        code = library.error_code(error)
+        library.error_destroy(error)
+        self._drop_letter(letter)
+        if code == QUEUE_FULL:
+            return False
+        raise KafkaException(self._error(code))
 
     cdef Letter* _write_letter(self, object slip, object value) except NULL:
         cdef Letter* letter = self._free
@@ -255,31 +266,28 @@ cdef class Producer:
         """No more can be delivered than are open: the callback never has to ask for memory."""
         cdef Letter** delivered
         if self._open_count > self._room:
-            delivered = <Letter**>realloc(self._desk.delivered, 2 * self._open_count * sizeof(Letter*))
+            delivered = <Letter**>realloc(self._tray.delivered, 2 * self._open_count * sizeof(Letter*))
             if delivered is NULL:
                 raise MemoryError
-            self._desk.delivered, self._room = delivered, 2 * self._open_count
+            self._tray.delivered, self._room = delivered, 2 * self._open_count
         return 0
 
     cdef int _take_in(self) except -1:
         cdef list delivered = self.delivered
-        cdef size_t index, count = self._desk.delivered_count
-        self._desk.delivered_count = 0
+        cdef size_t index, count = self._tray.delivered_count
+        self._tray.delivered_count = 0
         for index in range(count):
-            delivered.append(<object>self._desk.delivered[index].slip)
-            self._drop_letter(self._desk.delivered[index])
-        if self._returned:
-            returned, self._returned = self._returned, []
-            for each in returned:
-                self._fail(*each)
-        if self._heard:
-            heard, self._heard = self._heard, []
-            for call, arguments in heard:
-                call(*arguments)
+            delivered.append(<object>self._tray.delivered[index].slip)
+            self._drop_letter(self._tray.delivered[index])
+        while self._returned:  # what is raised leaves the rest for the next time
+            self._fail(*self._returned.popleft())
+        while self._heard:
+            call, arguments = self._heard.popleft()
+            call(*arguments)
         return 0
 
     cdef Topic* _find_topic(self, object name) except NULL:
-        if name is self._last_name:
+        if name is self._last_name and self._last_topic is not NULL:
             return self._last_topic
         found = self._topics.get(name)
         if found is None:
@@ -299,7 +307,7 @@ cdef class Producer:
         for found in self._topics.values():
             library.topic_destroy(<Topic*><size_t>found)
         self._topics.clear()
-        self._last_name = None
+        self._last_name, self._last_topic = None, NULL
         return 0
 
     cdef object _error(self, int code):
@@ -327,42 +335,46 @@ cdef class Producer:
 
 
 cdef void _on_report(Client* client, const Message* message, void* opaque) noexcept nogil:
-    cdef Desk* desk = <Desk*>opaque
+    cdef Tray* tray = <Tray*>opaque
     cdef Letter* letter = <Letter*>message.opaque
     if not message.err:
         if letter.bundle is not NULL and library.message_detach_headers(message, &letter.bundle.headers):
             letter.bundle.headers = NULL  # they are not to be had
-        desk.delivered[desk.delivered_count] = letter
-        desk.delivered_count += 1
-    elif desk.owner is not NULL:
+        tray.delivered[tray.delivered_count] = letter
+        tray.delivered_count += 1
+    elif tray.owner is not NULL:
         with gil:
-            (<Producer>desk.owner)._note_failure(message)
+            (<Producer>tray.owner)._note_failure(message)
 
 
 cdef void _on_error(Client* client, int code, const char* reason, void* opaque) noexcept with gil:
-    if (<Desk*>opaque).owner is NULL:
+    if (<Tray*>opaque).owner is NULL:
         return
-    cdef Producer producer = <Producer>(<Desk*>opaque).owner
+    cdef Producer producer = <Producer>(<Tray*>opaque).owner
     error = producer._error(code) if code == FATAL else KafkaError(code, decode(reason))
     producer._heard.append((producer._on_error, (error,)))
 
 
 cdef int _on_statistics(Client* client, char* text, size_t size, void* opaque) noexcept with gil:
-    if (<Desk*>opaque).owner is NULL:
+    if (<Tray*>opaque).owner is NULL:
         return 0
-    cdef Producer producer = <Producer>(<Desk*>opaque).owner
+    cdef Producer producer = <Producer>(<Tray*>opaque).owner
     if producer._on_statistics is not None:
         producer._heard.append((producer._on_statistics, (text[:size].decode("utf-8", "replace"),)))
     return 0  # librdkafka frees it
 
 
 cdef void _on_log(const Client* client, int level, const char* facility, const char* text) noexcept with gil:
-    cdef Desk* desk = <Desk*>library.opaque(client)
-    if desk is NULL or desk.owner is NULL:
+    cdef Tray* tray = <Tray*>library.opaque(client)
+    if tray is NULL or tray.owner is NULL:
         return
-    cdef Producer producer = <Producer>desk.owner
+    cdef Producer producer = <Producer>tray.owner
     line = f"{decode(facility)} [{decode(library.name(client))}] {decode(text)}"
     producer._heard.append((producer._log, (_LEVELS.get(level, logging.CRITICAL), "%s", line)))
+
+
+cdef inline int _milliseconds(double seconds) noexcept:
+    return <int>(min(max(seconds, 0.0), 1e6) * 1000)
 
 
 cdef inline int _put_memory(Part* part, int kind, object content) except -1:

@@ -17,7 +17,7 @@ cdef enum:
     PURGE_QUEUE = 1
     PURGE_IN_FLIGHT = 2
     PURGE_WITHOUT_WAITING = 4
-    DESTROY_NOW = 0
+    DESTROY_AND_WAIT = 0  # until its threads have ended, which read the values
     TEXT_BYTES = 512  # for what librdkafka says
 
 cdef enum:  # of the parts of a record

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 __all__ = ["find_native_producer"]
 
+_KNOWN_MAJORS = (1, 2)  # whose structs are as native.rdkafka has them
+_PREFIX = "rd_kafka_"
+
 
 @cache
 def find_native_producer() -> type[Producer] | None:
@@ -35,7 +38,9 @@ def _find_addresses(names: tuple[str, ...]) -> list[int] | None:
     """Through the client's own module, which brings its library along, wherever that is."""
     try:
         library = ctypes.CDLL(str(cimpl.__file__))
-        return [_address_of(library[f"rd_kafka_{name}"]) for name in names]
+        if library.rd_kafka_version() >> 24 not in _KNOWN_MAJORS:
+            return None
+        return [_address_of(library[_PREFIX + name]) for name in names]
     except (AttributeError, OSError):
         return None
 

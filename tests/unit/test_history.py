@@ -271,6 +271,16 @@ def test_a_slot_does_not_go_back_beyond_what_it_had_on_disk(upper_lsn: int, move
     assert fault_names(script.deliver("a1", at_ms=300)) == names
 
 
+def test_what_another_server_had_on_disk_says_nothing() -> None:
+    script = Script().commit("a1", upper_lsn=10).deliver("a1", at_ms=100)
+    script.sample(10, at_ms=150, restart_lsn=3).sample(15, at_ms=160, restart_lsn=4).sample(
+        20, at_ms=170, restart_lsn=4
+    )
+    script.suffer("failover", 180, 190, rewinds=True, moves=True).sample(5, at_ms=195, restart_lsn=2)
+    script.suffer("crash of Postgres", 200, 250, rewinds=True).sample(5, at_ms=260, restart_lsn=2)
+    script.deliver("a1", at_ms=300).report.assert_clean()
+
+
 @pytest.mark.parametrize(
     ("confirmed_lsn", "restart_lsn"), [pytest.param(15, 4, id="nothing since"), pytest.param(9, 5, id="it went back")]
 )

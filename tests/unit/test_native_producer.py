@@ -34,10 +34,13 @@ def record(**other: Any) -> Record:
     return usual._replace(**other)
 
 
+MANY = [(f"ce_{number}", b"%d" % number) for number in range(9)]  # so many are kept for other records
+
 WRONG = {
     "nothing": None,
     "an empty tuple": (),
     "a plain tuple": tuple(record()),
+    "no topic": record(topic=None),
     "a topic that is no text": record(topic=7),
     "a topic with a null": record(topic="with\0null"),
     "a topic that is not Unicode": record(topic="\ud800"),
@@ -53,6 +56,9 @@ WRONG = {
     "a header's value of text": record(headers=[("id", "text")]),
     "a header's name that is not Unicode": record(headers=[("\ud800", b"1")]),
     "a header's name of bytes": record(headers=[(b"id", b"1")]),
+    "text in one of many headers": record(headers=[*MANY, ("id", "text")]),
+    "many headers, and a name that is not Unicode": record(headers=[*MANY, ("\ud800", b"1")]),
+    "many headers, and a name of bytes": record(headers=[*MANY, (b"id", b"1")]),
 }
 
 
@@ -114,13 +120,42 @@ def test_slips_and_values_live_until_their_report_and_no_longer() -> None:
     assert (sys.getrefcount(slip), sys.getrefcount(value)) == (held[0] + 1, held[1] + 1)
 
 
-def test_a_producer_that_goes_gives_back_what_is_out() -> None:
-    producer, slip = make_producer(), object()
-    held = sys.getrefcount(slip)
-    for _ in range(3):
-        producer.hand_out(record(), slip)  # type: ignore[arg-type]
+@pytest.mark.parametrize("headers", [[], MANY[:1], MANY], ids=["no headers", "one", "many"])
+def test_a_producer_that_goes_gives_back_what_is_out(headers: list[tuple[str, bytes]]) -> None:
+    name, value = "a name of its own", b"a value of its own"
+    producer, slip, held = make_producer(), object(), [sys.getrefcount(each) for each in (name, value)]
+    held_slips = sys.getrefcount(slip)
+    for number in range(3_000):
+        others = [(name, value), ("number", b"%d" % number)] if headers else []
+        producer.hand_out(record(headers=[*headers, *others]), slip)  # type: ignore[arg-type]
+    others = []
     del producer
-    assert sys.getrefcount(slip) == held
+    assert sys.getrefcount(slip) == held_slips
+    assert [sys.getrefcount(each) for each in (name, value)] == held
+
+
+def test_headers_are_kept_for_as_many_records_as_are_out_and_not_for_many_more() -> None:
+    producer = make_producer()
+    for number in range(5_000):
+        producer.hand_out(record(headers=[*MANY, ("id", b"%04d" % number)]), object())  # type: ignore[arg-type]
+    kept, used = producer.header_counts
+    assert used == 5_000
+    assert 5_000 <= kept <= 5_500
+    take_back(producer)
+    for number in range(5_000):  # what went with the records is made anew in the same places
+        producer.hand_out(record(headers=[*MANY, ("id", b"%04d" % number)]), object())  # type: ignore[arg-type]
+    assert producer.header_counts == (kept, 10_000)
+
+
+def test_a_record_that_stays_out_does_not_keep_the_others_headers_from_being_used() -> None:
+    """Those of a slow partition: they are stepped over."""
+    refused = make_producer(queue_buffering_max_messages="100")
+    for _ in range(100):
+        refused.hand_out(record(headers=MANY), object())  # type: ignore[arg-type]
+    kept, _ = refused.header_counts
+    for _ in range(1_000):  # each comes back at once, for the queue is full
+        assert refused.hand_out(record(headers=MANY), object()) is False  # type: ignore[arg-type]
+    assert refused.header_counts == (kept, 1_100)
 
 
 def test_a_producer_that_is_only_in_a_circle_goes(recwarn: pytest.WarningsRecorder) -> None:
@@ -173,10 +208,13 @@ def test_what_a_callback_raises_comes_out_of_the_poll() -> None:
         raise RuntimeError("from within")
 
     producer = make_producer(fail)
-    producer.hand_out(record(), object())  # type: ignore[arg-type]
+    for _ in range(2):
+        producer.hand_out(record(), object())  # type: ignore[arg-type]
     producer.purge(waits=True)
-    with pytest.raises(RuntimeError, match="from within"):
-        producer.poll(5)
+    for _ in range(2):  # the second one is not forgotten
+        with pytest.raises(RuntimeError, match="from within"):
+            producer.poll(5)
+    producer.poll(0)
 
 
 def test_errors_statistics_and_lines_are_told(caplog: pytest.LogCaptureFixture) -> None:
