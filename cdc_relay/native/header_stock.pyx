@@ -145,7 +145,7 @@ cdef class HeaderStock:
             Py_INCREF(content)
             form.names[place], form.shared[place], form.sizes[place] = <PyObject*>name, <PyObject*>content, sizes[place]
             total += len(<str>name)
-        form.count, form.size = len(headers), total + (form.count + 2) * OVERHEAD
+        form.count, form.size = len(headers), total + (len(headers) + 2) * OVERHEAD
         self._last_stamp += 1
         form.stamp = self._last_stamp
         return 0
