@@ -26,6 +26,7 @@ HALF_WARM_EVENTS = HOT_ROUNDS * WARM_ROWS  # half of a maximum that is a median
 HALF = "half"
 TRIES = 2  # of a round whose writers fell behind
 HEADROOM = 0.85  # of what they could write: identical rounds differ by more than a tenth
+TRIALS = 2  # in which the writers keep up before a rate is taken: one of them may have been lucky
 
 
 def run_latency(run: Run) -> None:
@@ -65,10 +66,12 @@ def _find_half(run: Run, stage: HotStage, maxima: dict[str, float]) -> float:
     slowest = min(
         (peer for peer in stage.streaming if peer.name != UNTUNED_DEBEZIUM), key=lambda each: maxima[each.name]
     )
-    rate = maxima[slowest.name] / 2
-    while (latency := measure_latency(stage, slowest, rate=_full_hundreds(rate), seconds=run.seconds)).is_behind:
+    rate, kept_up = maxima[slowest.name] / 2, 0
+    while kept_up < TRIALS:
+        latency = measure_latency(stage, slowest, rate=_full_hundreds(rate), seconds=run.seconds)
         run.say(f"trying {latency}")
-        rate = latency.written_per_s * HEADROOM
+        kept_up = 0 if latency.is_behind else kept_up + 1
+        rate = latency.written_per_s * HEADROOM if latency.is_behind else rate
     return _full_hundreds(rate)
 
 
