@@ -18,6 +18,7 @@ from cdc_relay.protocol import wire
 from cdc_relay.sources.copy_data import open_copy_data
 from cdc_relay.sources.knock import Place
 from cdc_relay.sources.line import Line, QueryError
+from cdc_relay.sources.receive_buffer import bound_receive_buffer
 from cdc_relay.stop import Stop
 
 __all__ = ["SlotStream", "pinned_settings", "start_stream"]
@@ -62,6 +63,7 @@ class SlotStream:
         self._frames: list[bytes | memoryview] = []  # received, the oldest at the end
         self._socket_poll = select.poll()
         self._socket_poll.register(line.fileno(), select.POLLIN)
+        bound_receive_buffer(line.fileno())
         self.is_receiving = False
 
     @property

@@ -7,7 +7,9 @@ sleeps so long whenever the socket is empty, and the walsender gathers instead o
 from __future__ import annotations
 
 import mmap
+import os
 import select
+import socket
 import struct
 import sys
 import time
@@ -16,6 +18,7 @@ from pathlib import Path
 from psycopg import pq
 from psycopg.pq.abc import PGconn
 
+RECEIVE_BYTES = 64 << 10  # so that the walsender's sends are gathered at its own end
 _LSN = struct.Struct("!Q")
 _STATUS = struct.Struct("!cQQQqB")
 _COUNT = struct.Struct("Q")
@@ -70,6 +73,8 @@ class Reader:
 
 def main(dsn: str, slot: str, publication: str, count_file: str, nap_ms: str) -> None:
     conn = pq.PGconn.connect(f"{dsn} replication=database".encode())
+    with socket.socket(fileno=os.dup(conn.socket)) as line:
+        line.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BYTES)
     options = f"proto_version '1', publication_names '{publication}'"
     result = conn.exec_(f"START_REPLICATION SLOT {slot} LOGICAL 0/0 ({options})".encode())
     if result.status != pq.ExecStatus.COPY_BOTH:

@@ -1,0 +1,36 @@
+"""How much the kernel takes in for us of a line within one machine, before the server's sends are gathered at its end.
+
+A walsender sends row by row. Where there is room at our end, each send pays for the whole way to us: 12 µs for a
+transaction of one row, and that was all the rate there was. Where there is none, they pile up at its own end for half
+of that, and come in bulk. Left alone, the kernel makes room for 4 MB and more.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import struct
+from contextlib import suppress
+
+__all__ = ["bound_receive_buffer"]
+
+_BYTES = 128 << 10
+# What is in between must not wait for a window of so few bytes: at 100 µs there and back they are 640 MB/s.
+_NEAR_US = 100
+_MIN_RTT = struct.Struct("=148xI")  # of struct tcp_info
+
+
+def bound_receive_buffer(fileno: int) -> bool:
+    """Whether it was done: not where the server is far, or the system does not tell."""
+    with suppress(OSError), socket.socket(fileno=os.dup(fileno)) as line:
+        if _is_near(line):
+            line.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _BYTES)
+            return True
+    return False
+
+
+def _is_near(line: socket.socket) -> bool:
+    if line.family not in (socket.AF_INET, socket.AF_INET6) or not hasattr(socket, "TCP_INFO"):
+        return False
+    told = line.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _MIN_RTT.size)
+    return len(told) == _MIN_RTT.size and _MIN_RTT.unpack(told)[0] <= _NEAR_US
