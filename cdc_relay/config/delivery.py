@@ -24,7 +24,7 @@ class WindowConfig(Section):
         default=20_000, description="Open records; bounds the bookkeeping of many small rows."
     )
     bytes: Annotated[Bytes, AfterValidator(Within(1, 64 << 30, format_size))] = Field(
-        default=32 * _MIB,
+        default=8 * _MIB,
         description="Open keys, values and headers. Bounds memory: base + 1.25 times this + 3 times the largest row, "
         "and 24 MiB where records have four headers or more; one record larger than the window still passes.",
     )

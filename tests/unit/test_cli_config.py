@@ -46,7 +46,7 @@ def test_what_show_prints_loads_as_the_same_configuration(file: Path, tmp_path: 
     assert "s3cret" not in result.stdout
     assert hide(load(again)) == hide(load(file))
     assert "  drain: 30s\n" in result.stdout
-    assert "    bytes: 32MiB\n" in result.stdout
+    assert "    bytes: 8MiB\n" in result.stdout
 
 
 def test_the_file_may_come_from_the_environment(file: Path) -> None:

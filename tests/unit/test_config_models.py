@@ -45,7 +45,7 @@ def test_the_defaults_are_those_of_the_documentation() -> None:
     made = _config("outbox")
     assert made.source.wal_sender_timeout_seconds == 10
     assert made.delivery == DeliveryConfig(
-        window=WindowConfig(records=20_000, bytes=32 * 1024 * 1024), drain_seconds=30.0, release_line_after_seconds=60.0
+        window=WindowConfig(records=20_000, bytes=8 * 1024 * 1024), drain_seconds=30.0, release_line_after_seconds=60.0
     )
     assert made.outboxes[0].table == TableName("public", "outbox")
     assert made.outboxes[0].columns == ColumnsConfig(id="id", key="aggregateid", type="type", payload="payload")

@@ -30,7 +30,7 @@ def test_the_schema_speaks_the_spelling_of_the_file() -> None:
     assert sorted(delivery) == keys
     assert schema["$defs"]["DeliveryRetryConfig"]["properties"]["preset"]["default"] == "standard"
     assert delivery["drain"]["default"] == "30s"
-    assert schema["$defs"]["WindowConfig"]["properties"]["bytes"]["default"] == "32MiB"
+    assert schema["$defs"]["WindowConfig"]["properties"]["bytes"]["default"] == "8MiB"
 
 
 def test_every_key_of_the_schema_is_described() -> None:

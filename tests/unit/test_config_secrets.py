@@ -78,7 +78,7 @@ def test_everything_else_is_shown_in_the_spelling_of_the_file() -> None:
         }
     ]
     assert shown["delivery"] == {
-        "window": {"records": 20000, "bytes": "32MiB"},
+        "window": {"records": 20000, "bytes": "8MiB"},
         "retry": {"preset": "standard"},
         "ordering": "relaxed",
         "on_dead": "continue",
