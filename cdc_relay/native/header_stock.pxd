@@ -41,7 +41,7 @@ cdef class HeaderStock:
     cdef void give_back(self, Bundle* bundle) noexcept
     cdef Bundle* _next(self, Form* form, list headers) except NULL
     cdef bint _grow(self, Form* form, list headers) except -1
-    cdef bint _has_room(self, Py_ssize_t size) noexcept
+    cdef bint _has_room(self, Form* form, Py_ssize_t size) noexcept
     cdef Bundle* _make(self, list headers, Form* form) except NULL
     cdef int _begin(self, Form* form, list headers, const Py_ssize_t* sizes, Py_ssize_t total) except -1
     cdef void _end(self, Form* form) noexcept

@@ -66,9 +66,8 @@ cdef class HeaderStock:
         cdef Bundle* bundle
         cdef Py_ssize_t place
         if 16 * form.out_count >= 15 * form.ring_count and not self._grow(form, headers):
-            if form.out_count == form.ring_count:
-                return self._make(headers, NULL)
-        while form.ring[form.hand].is_out:  # those of a slow partition; at least one is not
+            return self._make(headers, NULL)
+        while form.ring[form.hand].is_out:  # those of a slow partition; one in sixteen is not
             _turn(form)
         bundle = form.ring[form.hand]
         if bundle.headers is NULL:
@@ -88,7 +87,7 @@ cdef class HeaderStock:
         cdef Py_ssize_t count = max(1, min(form.ring_count, MOST_AT_ONCE))
         cdef Py_ssize_t first = form.ring_count
         cdef Bundle** ring
-        if not self._has_room(count * form.size):
+        if not self._has_room(form, count * form.size):
             return False
         ring = <Bundle**>realloc(form.ring, (form.ring_count + count) * sizeof(Bundle*))
         if ring is NULL:
@@ -106,12 +105,14 @@ cdef class HeaderStock:
         form.hand = first
         return True
 
-    cdef bint _has_room(self, Py_ssize_t size) noexcept:
-        """Where it is refused for long, what is kept is of forms that nobody wants any more."""
+    cdef bint _has_room(self, Form* form, Py_ssize_t size) noexcept:
+        """Where a form that has little of it is refused for long, what is kept is of forms that nobody wants any more."""
         cdef size_t place
         if self._kept_bytes + size <= MOST_KEPT_BYTES:
+            self._refused_count = 0
             return True
-        self._refused_count += 1
+        if 2 * form.ring_count * form.size < MOST_KEPT_BYTES:
+            self._refused_count += 1
         if self._refused_count > MOST_REFUSED:
             self._refused_count = 0
             for place in range(FORM_COUNT):

@@ -68,6 +68,7 @@ cdef class Producer:
     cdef Topic* _last_topic
     cdef object _returned  # deques: of what failed, and of calls that the callbacks ask for
     cdef object _heard
+    cdef bint _is_deaf  # a report could not be noted: its record would stay open for ever
 
     def __cinit__(self):
         self._tray.owner = <PyObject*>self
@@ -284,6 +285,8 @@ cdef class Producer:
         while self._heard:
             call, arguments = self._heard.popleft()
             call(*arguments)
+        if self._is_deaf:
+            raise MemoryError("a record came back and could not be noted: the slot has it")
         return 0
 
     cdef Topic* _find_topic(self, object name) except NULL:
@@ -328,6 +331,8 @@ cdef class Producer:
             error = KafkaError(message.err, reason)
             slip = <object>letter.slip
             self._returned.append((slip, (topic, key, value), letter.timestamp_ms, letter.partition, error))
+        except BaseException:  # no memory; and nothing is raised out of a callback
+            self._is_deaf = True
         finally:
             if letter.bundle is not NULL:
                 letter.bundle.headers = NULL  # librdkafka frees them with the record

@@ -16,6 +16,7 @@ from cdc_relay.sinks.librdkafka import find_native_producer
 from cdc_relay.sinks.producers import producer_properties
 from tests.unit.native_rig import needs_native
 
+native_producer = pytest.importorskip("cdc_relay.native.producer", reason="the compiled part is not there")
 pytestmark = [
     needs_native,
     pytest.mark.skipif(find_native_producer() is None, reason="the compiled part is not in use"),
@@ -153,6 +154,31 @@ def test_a_record_that_stays_out_does_not_keep_the_others_headers_from_being_use
     for _ in range(1_000):  # each comes back at once, for the queue is full
         assert refused.hand_out(record(headers=MANY), object()) is False
     assert refused.header_counts == (kept, 1_100)
+
+
+def test_headers_are_kept_where_what_is_kept_is_all_in_use() -> None:
+    """Its one form has all the room there is: the rest is made for one record, and what is kept is not thrown away."""
+    large = [*MANY, ("large", bytes(1_900))]
+    producer = make_producer()
+    for _ in range(35_000):
+        producer.hand_out(record(headers=large), object())
+    kept, used = producer.header_counts
+    assert 8_000 < kept < 12_000
+    assert kept * 0.9 < used <= kept
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # no error of the line can be told either
+def test_a_report_that_cannot_be_noted_is_no_record_that_stays_open_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    def lack_memory(*_: object) -> None:
+        raise MemoryError
+
+    producer, slip = make_producer(), object()
+    held = sys.getrefcount(slip)
+    producer.hand_out(record(), slip)
+    monkeypatch.setattr(native_producer, "KafkaError", lack_memory)
+    with pytest.raises(MemoryError, match="the slot has it"):
+        take_back(producer)
+    assert sys.getrefcount(slip) == held
 
 
 def test_a_producer_that_is_only_in_a_circle_goes(recwarn: pytest.WarningsRecorder) -> None:
