@@ -205,7 +205,10 @@ def make_sink(config: SinkConfig, *, fixed_topics: Sequence[str]) -> Sink:
     if config.kafka is not None:
         from cdc_relay.sinks.kafka import KafkaSink
 
-        return KafkaSink(config.kafka, fixed_topics=fixed_topics)
+        sink = KafkaSink(config.kafka, fixed_topics=fixed_topics)
+        if sink.detour:
+            log.info("kafka_detour", reason=sink.detour)
+        return sink
     if config.log is not None:
         from cdc_relay.sinks.line_output import open_stdout
         from cdc_relay.sinks.log import LogSink

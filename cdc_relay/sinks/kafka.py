@@ -15,7 +15,7 @@ from cdc_relay.sinks.broker_certificates import explain
 from cdc_relay.sinks.outlet import Outlet
 from cdc_relay.sinks.probes import probe_cluster, probe_topic
 from cdc_relay.sinks.producer import Producer
-from cdc_relay.sinks.producers import producer_properties
+from cdc_relay.sinks.producers import find_detour, producer_properties
 from cdc_relay.sinks.sink import Emptied, Reject, Reports, Slip, TopicLimits
 from cdc_relay.sinks.topic_limits import LimitsReader
 
@@ -35,6 +35,7 @@ class KafkaSink:
         self.fixed_limits: dict[str, TopicLimits] = {}
         self._fixed_topics = fixed_topics
         self._properties = producer_properties(configured)
+        self.detour = find_detour(self._properties)
         self._main = self._make_main()
         self._alone: AloneOutlet | None = None
         self._alone_used_at = 0.0
