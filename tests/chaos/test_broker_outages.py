@@ -50,9 +50,10 @@ def test_a_broker_that_is_restarted_gets_everything(
     pipeline.start_relay()
     with trial(pipeline, rng) as load:
         load.let_deliver()
-        end(mortal_kafka)
-        wait_for_status_updates(pipeline, SEVERAL)
-        mortal_kafka.start()
+        with load.incident("broker restarted"):
+            end(mortal_kafka)
+            wait_for_status_updates(pipeline, SEVERAL)
+            mortal_kafka.start()
         load.let_deliver()
     load.report().assert_clean()
 
@@ -63,10 +64,11 @@ def test_a_relay_that_holds_too_long_releases_the_line_until_the_broker_answers(
     relay = pipeline.start_relay(delivery=HELD)
     with trial(pipeline, rng) as load:
         load.let_deliver()
-        mortal_kafka.freeze()
-        wait_for_state(relay, "released")
-        wait_until(lambda: not slot_is_active(pipeline), timeout=30, what="the slot is free")
-        mortal_kafka.thaw()
+        with load.incident("broker frozen, line released"):
+            mortal_kafka.freeze()
+            wait_for_state(relay, "released")
+            wait_until(lambda: not slot_is_active(pipeline), timeout=30, what="the slot is free")
+            mortal_kafka.thaw()
         load.let_deliver()
     load.report().assert_clean()
 
@@ -78,10 +80,11 @@ def test_a_relay_stays_released_while_the_broker_does_not_answer(
     relay = pipeline.start_relay(delivery=HELD)
     with trial(pipeline, rng) as load:
         load.let_deliver()
-        mortal_kafka.freeze()
-        wait_until_readiness(
-            relay, lambda said: "Kafka does not answer" in said.get("reason", ""), what="the broker was asked in vain"
-        )
-        assert (readiness(relay)["state"], slot_is_active(pipeline)) == ("released", False)
-        mortal_kafka.thaw()
+        with load.incident("broker frozen, line released"):
+            mortal_kafka.freeze()
+            what = "the broker was asked in vain"
+            wait_until_readiness(relay, lambda said: "Kafka does not answer" in said.get("reason", ""), what=what)
+            assert (readiness(relay)["state"], slot_is_active(pipeline)) == ("released", False)
+            mortal_kafka.thaw()
+        load.let_deliver()
     load.report().assert_clean()

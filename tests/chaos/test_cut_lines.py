@@ -51,9 +51,10 @@ def test_a_line_to_postgres_that_is_cut_again_and_again_loses_nothing(
     pipeline: Pipeline, postgres_proxy: TcpProxy, rng: random.Random
 ) -> None:
     with trial(pipeline, rng) as load:
-        for _ in range(CUT_COUNT):
-            load.let_deliver(rng.randint(1, 500))
-            postgres_proxy.cut()
+        with load.incident("cuts"):
+            for _ in range(CUT_COUNT):
+                load.let_deliver(rng.randint(1, 500))
+                postgres_proxy.cut()
         load.let_deliver()
     load.report().assert_clean()
 
@@ -64,11 +65,12 @@ def test_a_line_to_postgres_that_ends_in_the_middle_of_a_frame_loses_nothing(
     pipeline: Pipeline, postgres_proxy: TcpProxy, rng: random.Random
 ) -> None:
     with trial(pipeline, rng) as load:
-        for _ in range(CUT_COUNT):
-            load.let_deliver(rng.randint(1, 500))
-            closed = closed_count(postgres_proxy)
-            postgres_proxy.truncate_after(rng.randint(1, TRUNCATE_WITHIN_BYTES), "to_client")
-            wait_until(lambda: closed_count(postgres_proxy) > closed, timeout=60, what="a line is truncated")  # noqa: B023 - called at once
+        with load.incident("cuts in mid-frame"):
+            for _ in range(CUT_COUNT):
+                load.let_deliver(rng.randint(1, 500))
+                closed = closed_count(postgres_proxy)
+                postgres_proxy.truncate_after(rng.randint(1, TRUNCATE_WITHIN_BYTES), "to_client")
+                wait_until(lambda: closed_count(postgres_proxy) > closed, timeout=60, what="a line is truncated")  # noqa: B023 - called at once
         load.let_deliver()
     load.report().assert_clean()
 
@@ -84,9 +86,10 @@ def test_a_silent_postgres_is_noticed_before_it_lets_the_slot_go(
 ) -> None:
     with trial(pipeline, rng) as load:
         load.let_deliver()
-        postgres_proxy.stall(direction)
-        relay.wait_for_log("Postgres has been silent", timeout=WAL_SENDER_TIMEOUT_SECONDS)
-        postgres_proxy.resume()
+        with load.incident("stall"):
+            postgres_proxy.stall(direction)
+            relay.wait_for_log("Postgres has been silent", timeout=WAL_SENDER_TIMEOUT_SECONDS)
+            postgres_proxy.resume()
         load.let_deliver()
     load.report().assert_clean()
 
@@ -98,9 +101,10 @@ def test_a_postgres_that_does_not_hear_us_is_connected_to_again(
     """We hear it all the while; it gives up first."""
     with trial(pipeline, rng) as load:
         load.let_deliver()
-        postgres_proxy.stall("to_server")
-        relay.wait_for_log('"state": "waiting"')
-        postgres_proxy.resume()
+        with load.incident("stall"):
+            postgres_proxy.stall("to_server")
+            relay.wait_for_log('"state": "waiting"')
+            postgres_proxy.resume()
         load.let_deliver()
     load.report().assert_clean()
 

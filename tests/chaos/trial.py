@@ -10,7 +10,18 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
 from tests.fixtures.fix_relay import MakePipeline, Pipeline
-from tests.fixtures.history import APPEND_TIME, Collector, Delivery, History, Report, SlotSampler, Writer, writers
+from tests.fixtures.history import (
+    APPEND_TIME,
+    Collector,
+    Delivery,
+    History,
+    Report,
+    SlotSampler,
+    Writer,
+    raise_if_lost,
+    to_delivery,
+    writers,
+)
 from tests.fixtures.kafka_broker import Kafka
 from tests.fixtures.postgres_server import PostgresServer
 from tests.fixtures.process import wait_until
@@ -18,6 +29,7 @@ from tests.fixtures.process import wait_until
 __all__ = ["Trial", "make_judged_pipeline", "trial"]
 
 PARTITION_COUNT = 3
+PARKED = "SELECT event_id FROM cdc_relay.parked_records"
 
 
 def make_judged_pipeline(
@@ -92,7 +104,11 @@ class Trial:
         """Once the writers have stopped: everything that they committed arrives, and the slot follows."""
         with self._pipeline.database.connect() as conn:
             self.history.resolve(conn, self._pipeline.table, after_failover=self.fails_over)
-        self.history.wait_until_delivered()
+        try:
+            self.history.wait_until_delivered()
+        except TimeoutError:
+            raise_if_lost(self.history, self._find_ids)
+            raise
         if self._pipeline.kafka.is_real:
             self._wait_until_confirmed()
 
@@ -100,6 +116,10 @@ class Trial:
         report = self.history.report()
         print(report)
         return report
+
+    def _find_ids(self) -> list[str]:
+        parked = [event_id for (event_id,) in self._pipeline.database.execute(PARKED)]
+        return [*parked, *(to_delivery(message).id for message in self._pipeline.records())]
 
     def _wait_until_confirmed(self) -> None:
         """Up to the last commits: their bounds may lie beyond the last one's true end, where the slot comes later."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.fixtures.fix_history import FOUL_HISTORIES
-from tests.fixtures.history import FoulHistoryError, History
+from tests.fixtures.history import FoulHistoryError, History, raise_if_lost
 
 ROOT = Path(__file__).parents[2]
 TESTS = """
@@ -29,6 +30,35 @@ def test_what_the_oracle_finds_is_no_ordinary_failure() -> None:
     history.committed("a1", "a", 1)
     with pytest.raises(FoulHistoryError):
         history.report().assert_clean()
+
+
+def history_beyond(confirmed_lsn: int) -> History:
+    """Of an event that was committed at 10 and never came."""
+    history = History()
+    history.committed("a1", "a", 1, upper_lsn=10)
+    history.sampled(confirmed_lsn, 1.0)
+    return history
+
+
+def test_what_the_slot_has_passed_and_nobody_has_is_lost_and_not_late() -> None:
+    with pytest.raises(FoulHistoryError, match="1 events that nobody has"):
+        raise_if_lost(history_beyond(10), lambda: ["b1"])
+
+
+def nobody_answers() -> list[str]:
+    raise TimeoutError
+
+
+@pytest.mark.parametrize(
+    ("confirmed_lsn", "find_ids"),
+    [
+        pytest.param(9, list, id="the slot waits for it"),
+        pytest.param(10, lambda: ["a1"], id="on the topic, or in the lot"),
+        pytest.param(10, nobody_answers, id="nobody can tell"),
+    ],
+)
+def test_what_may_still_come_is_late(confirmed_lsn: int, find_ids: Callable[[], list[str]]) -> None:
+    raise_if_lost(history_beyond(confirmed_lsn), find_ids)
 
 
 def test_a_test_that_the_oracle_fails_is_noted(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.fixtures.history import Delivery, History, Incident, ParkedRow, Report
+from tests.fixtures.history.collector import is_intact
 
 TOPIC = "orders"
 
@@ -172,6 +173,20 @@ def test_another_value_than_the_events_is_garbled() -> None:
     assert fault_names(Script().commit("a1").deliver("a1", is_intact=False)) == {"garbled"}
 
 
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (b'{"id": "a1", "pad": "xyz"}', True),
+        (b'{"id": "a2", "pad": "xyz"}', False),
+        (b'{"id": "a1", "pad": "x', False),
+        (b'["a1"]', False),
+        (None, False),
+    ],
+)
+def test_a_value_is_the_event_s_and_whole(value: bytes | None, expected: bool) -> None:
+    assert is_intact(value, "a1") is expected
+
+
 def test_a_key_on_two_partitions_is_caught() -> None:
     script = Script().commit("a1", "a2").deliver("a1").deliver("a2", partition=1)
     assert script.report.scattered_keys == ["a"]
@@ -325,6 +340,20 @@ def test_what_the_slot_had_passed_when_all_was_repaired_has_no_excuse_in_the_cal
     assert fault_names(script) == {"duplicates without a reason"}
 
 
+def test_a_fault_that_was_over_before_an_event_came_does_not_excuse_that_it_comes_twice() -> None:
+    script = killed_at_200().sample(10, at_ms=400).commit("b1", upper_lsn=20).deliver("b1", at_ms=410)
+    script.report.assert_clean()
+    script.deliver("b1", at_ms=420).sample(20, at_ms=500)
+    assert [delivery.id for delivery in script.report.unexplained] == ["b1"]
+
+
+def test_nor_does_it_for_what_comes_out_of_the_lot() -> None:
+    script = Script().suffer("kill", 200, 250).commit("a1", upper_lsn=10).deliver("a1", at_ms=300)
+    script.history.found_parked([ParkedRow("a1", "published", 290, 400)])
+    script.report.assert_clean()
+    assert fault_names(script.deliver("a1", at_ms=310)) == {"duplicates without a reason"}
+
+
 def test_where_the_slot_was_before_a_crash_says_nothing_about_where_it_is_afterwards() -> None:
     script = Script().commit("a1", upper_lsn=10).deliver("a1", at_ms=100).sample(10, at_ms=150)
     script.suffer("crash of Postgres", 200, 250, rewinds=True).deliver("a1", at_ms=260)
@@ -347,6 +376,12 @@ def test_only_a_process_that_was_paused_may_leave_a_key_stale(leaves_stale: bool
     script = Script().commit("a1", "a2", upper_lsn=10).deliver("a1", "a2", at_ms=100)
     script.suffer("pause", 50, 250, leaves_stale=leaves_stale).deliver("a1", at_ms=240)
     assert fault_names(script) == names
+
+
+def test_a_pause_may_leave_a_key_stale_whatever_else_happened_meanwhile() -> None:
+    script = Script().commit("a1", "a2", upper_lsn=10).deliver("a1", "a2", at_ms=100)
+    script.suffer("pause", 50, 250, leaves_stale=True).suffer("line cut", 60, 250).deliver("a1", at_ms=240)
+    script.report.assert_clean()
 
 
 @pytest.mark.parametrize(("at_ms", "names"), [(240, set()), (260, {"out of order"})])

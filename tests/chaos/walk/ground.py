@@ -15,8 +15,19 @@ import yaml
 
 from tests.chaos.walk.cluster import WalkCluster
 from tests.chaos.walk.small_disk import SmallDisk, can_mount
+from tests.fixtures.consume import read_topic
 from tests.fixtures.database import Database
-from tests.fixtures.history import APPEND_TIME, Collector, History, ParkedRow, SlotSampler, Writer, writers
+from tests.fixtures.history import (
+    APPEND_TIME,
+    Collector,
+    History,
+    ParkedRow,
+    SlotSampler,
+    Writer,
+    raise_if_lost,
+    to_delivery,
+    writers,
+)
 from tests.fixtures.outbox import insert_event
 from tests.fixtures.pipeline import Pipeline
 from tests.fixtures.postgres_install import Install
@@ -133,6 +144,7 @@ class Ground:
         try:
             wait_until(have_arrived, timeout=RECOVERY_SECONDS, every=0.2, what=f"{len(ids)} events arrive")
         except TimeoutError as exc:
+            raise_if_lost(self.history, self._find_ids)
             raise AssertionError(f"{exc}\n{self._describe(ids)}") from exc
 
     def settle(self) -> None:
@@ -175,6 +187,12 @@ class Ground:
             sink={"kafka": {"batch.size": BATCH_BYTES}},
             delivery={**TIMING, "ordering": self.ordering},
         )
+
+    def _find_ids(self) -> list[str]:
+        """Also on the topics of one strike: all that was on one that is deleted by now has been seen."""
+        names = [topic for topic in self.cluster.topics() if topic.startswith("outbox.event.")]
+        messages = (message for name in names for message in read_topic(self.cluster.bootstrap, name))
+        return [*(row.event_id for row in self._parked()), *(to_delivery(message).id for message in messages)]
 
     def _parked(self) -> list[ParkedRow]:
         return [ParkedRow(*row) for row in self.database.execute(PARKED)]
