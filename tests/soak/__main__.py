@@ -23,6 +23,7 @@ from tests.soak.verdict import Verdict, calm_p99_by_minute, judge
 POSTGRES = 18
 NEEDS = {"relay", "lot"}  # its memory is what is looked at, so it lives; and nothing is bad enough for the lot
 NEEDS_HISTORY = "topic deleted"
+LEAST_MINUTES = 7.0  # the first five are not judged
 LOGS = Path(".cache/soak-logs")
 
 
@@ -35,7 +36,7 @@ def soak_faults() -> list[Fault]:
 
 
 @click.command()
-@click.option("--minutes", default=60.0, show_default=True)
+@click.option("--minutes", type=click.FloatRange(LEAST_MINUTES), default=60.0, show_default=True)
 @click.option("--rate", default=2000.0, show_default=True, help="Events per second.")
 @click.option("--seed", type=int, default=None, help="Makes the same choices again; else one is drawn and printed.")
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="JSON with all readings.")
@@ -53,12 +54,18 @@ def main(minutes: float, rate: float, seed: int | None, out: Path | None) -> Non
             course.run(minutes * 60)
             ended_at = time.time()
         arrivals = list(zip(ground.reader.arrived_at, ground.reader.delay_ms, strict=True))
-        span = {"began_at": began_at, "ended_at": ended_at}
-        verdict = judge(meter.readings, arrivals, course.disturbances, **span, wanted_rate=rate)
-        minutes_p99 = calm_p99_by_minute(arrivals, course.disturbances, began_at=began_at)
-        if out is not None:
-            out.parent.mkdir(parents=True, exist_ok=True)
-            out.write_text(json.dumps(_book(meter, course, verdict, minutes_p99, began_at=began_at), indent=1))
+        book = _book(meter, course, calm_p99_by_minute(arrivals, course.disturbances, began_at=began_at), began_at)
+        _save(book, out)  # whatever comes of it
+        verdict = judge(
+            meter.readings,
+            arrivals,
+            course.disturbances,
+            repeated_at=ground.reader.repeated_at,
+            began_at=began_at,
+            ended_at=ended_at,
+            wanted_rate=rate,
+        )
+        _save({**book, "verdict": vars(verdict)}, out)
         _say(ground, course, verdict)
 
 
@@ -73,13 +80,16 @@ def _logs_kept(ground: SoakGround, directory: Path) -> Iterator[None]:
         raise
 
 
-def _book(
-    meter: Meter, course: Course, verdict: Verdict, minutes_p99: dict[int, float], *, began_at: float
-) -> dict[str, object]:
+def _save(book: dict[str, object], out: Path | None) -> None:
+    if out is not None:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        out.write_text(json.dumps(book, indent=1))
+
+
+def _book(meter: Meter, course: Course, minutes_p99: dict[int, float], began_at: float) -> dict[str, object]:
     """What tests.soak.plot draws."""
     return {
         "began_at": began_at,
-        "verdict": vars(verdict),
         "readings": [vars(each) for each in meter.readings],
         "disturbances": [vars(each) for each in course.disturbances],
         "p99_ms_by_minute": minutes_p99,

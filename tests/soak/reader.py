@@ -52,6 +52,7 @@ class SoakReader(Witness):
         self.numbers = Numbers()
         self.arrived_at = array("d")  # of first deliveries, by the wall clock
         self.delay_ms = array("d")
+        self.repeated_at = array("d")  # of all others
         self._bootstrap = bootstrap
         self._topic = topic
         self._next = dict.fromkeys(range(partition_count), 0)
@@ -82,6 +83,8 @@ class SoakReader(Witness):
         if self.numbers.see(int(fields[b"w"]), int(fields[b"n"])):
             self.arrived_at.append(now)
             self.delay_ms.append(now * 1000 - int(fields[b"at"]) / 1000)
+        else:
+            self.repeated_at.append(now)
 
 
 _PAIR = re.compile(rb'"(n|w|at)": (\d+)')

@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from tests.soak.course import Disturbance
@@ -13,13 +13,15 @@ from tests.soak.meter import Reading
 
 __all__ = ["Verdict", "calm_p99_by_minute", "calm_seconds", "calm_test", "judge", "p99"]
 
-SETTLED_SECONDS = 300.0  # memory is compared with what it was by then
-AROUND_SECONDS = 60.0
+SETTLED_SECONDS = 300.0  # what the end is compared with begins by then
+READING_COUNT = 12  # a minute of them, of its memory
+DESCRIPTOR_SECONDS = 600.0  # a line to a broker that is away is missing for a while: the fewest of a long time
 AFTER_SECONDS = 5.0  # behind a disturbance: what waited has come, and the machine is itself again
 RSS_SHARE = 0.10
 DELAY_FACTOR = 1.5  # identical rounds of the latency benchmark differ by as much
 RATE_SHARE = 0.97  # of the events that were asked for, while nothing was disturbed
 FAULT_SHARE = 0.8  # of one a minute: the next one waits until the last is repaired, and some repairs take longer
+CALM_SHARE = 1 / 3  # of the whole time: a relay that takes most of a minute to recover has too little of it
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,8 @@ class Verdict:
     late_p99_ms: float
     calm_rate: float  # events per second
     wanted_rate: float
+    calm_share: float
+    calm_duplicate_count: int
     fault_count: int
     minutes: float
 
@@ -46,6 +50,10 @@ class Verdict:
             found.append(f"p99 between faults grew from {self.early_p99_ms:.1f} to {self.late_p99_ms:.1f} ms")
         if self.calm_rate < self.wanted_rate * RATE_SHARE:
             found.append(f"only {self.calm_rate:,.0f} events/s came between faults, of {self.wanted_rate:,.0f}")
+        if self.calm_share < CALM_SHARE:
+            found.append(f"only {self.calm_share:.0%} of the time were calm: it takes long to recover")
+        if self.calm_duplicate_count:
+            found.append(f"{self.calm_duplicate_count} events came again between faults")
         if self.fault_count < (self.minutes - 1) * FAULT_SHARE:
             found.append(f"only {self.fault_count} faults in {self.minutes:.0f} minutes")
         return found
@@ -56,28 +64,31 @@ def judge(
     arrivals: Sequence[tuple[float, float]],
     disturbances: Sequence[Disturbance],
     *,
+    repeated_at: Iterable[float],
     began_at: float,
     ended_at: float,
     wanted_rate: float,
 ) -> Verdict:
-    """`arrivals`: when a record came, and how many milliseconds it took."""
+    """`arrivals`: when a record came, and how many milliseconds it took; `repeated_at`: when one came again."""
     is_calm = calm_test(disturbances)
+    calm = calm_seconds(disturbances, began_at=began_at, ended_at=ended_at)
     calm_count = sum(is_calm(at) for at, _ in arrivals if began_at <= at < ended_at)
-    quiet = [each for each in readings if is_calm(each.at)]
-    early = [each for each in quiet if 0 <= each.at - began_at - SETTLED_SECONDS < AROUND_SECONDS]
-    late = [each for each in quiet if 0 <= ended_at - each.at < AROUND_SECONDS]
-    quarter = (ended_at - began_at) / 4
+    settled_at, seconds = began_at + SETTLED_SECONDS, ended_at - began_at
+    quiet = [each for each in readings if settled_at <= each.at <= ended_at and is_calm(each.at)]
+    quarter, while_open = seconds / 4, min(DESCRIPTOR_SECONDS, (seconds - SETTLED_SECONDS) / 2)
     return Verdict(
-        statistics.median(each.rss_mb for each in early),
-        statistics.median(each.rss_mb for each in late),
-        min(each.descriptor_count for each in early),
-        min(each.descriptor_count for each in late),
-        p99([delay for at, delay in arrivals if at < began_at + quarter and is_calm(at)]),
-        p99([delay for at, delay in arrivals if at >= ended_at - quarter and is_calm(at)]),
-        calm_rate=calm_count / calm_seconds(disturbances, began_at=began_at, ended_at=ended_at),
+        statistics.median(each.rss_mb for each in quiet[:READING_COUNT]),
+        statistics.median(each.rss_mb for each in quiet[-READING_COUNT:]),
+        min(each.descriptor_count for each in quiet if each.at <= settled_at + while_open),
+        min(each.descriptor_count for each in quiet if each.at >= ended_at - while_open),
+        p99([delay for at, delay in arrivals if settled_at <= at < settled_at + quarter and is_calm(at)]),
+        p99([delay for at, delay in arrivals if ended_at - quarter <= at < ended_at and is_calm(at)]),
+        calm_rate=calm_count / calm,
         wanted_rate=wanted_rate,
+        calm_share=calm / seconds,
+        calm_duplicate_count=sum(map(is_calm, repeated_at)),
         fault_count=len(disturbances),
-        minutes=(ended_at - began_at) / 60,
+        minutes=seconds / 60,
     )
 
 

@@ -63,6 +63,16 @@ def readings(rss_mb: float, descriptors: int, *, at: float) -> list[Reading]:
 
 
 A_FAULT_A_MINUTE = [Disturbance("cut", 60.0 * minute, 60.0 * minute + 5) for minute in range(1, 60)]
+A_SLOW_RECOVERY_A_MINUTE = [Disturbance("cut", 60.0 * minute, 60.0 * minute + 40) for minute in range(1, 60)]
+
+
+def judged(
+    found: list[Reading], late_ms: float, faults: list[Disturbance], *, rate: float = 1.0, repeated_at: float = 62.0
+) -> Verdict:
+    """Of an hour with an event each second."""
+    arrivals = [(float(at), 10.0 if at < 1800 else late_ms) for at in range(3600)]
+    span = {"began_at": 0.0, "ended_at": 3600.0}
+    return judge(found, arrivals, faults, repeated_at=[repeated_at], **span, wanted_rate=rate)
 
 
 @pytest.mark.parametrize(
@@ -74,17 +84,28 @@ A_FAULT_A_MINUTE = [Disturbance("cut", 60.0 * minute, 60.0 * minute + 5) for min
         (80.0, 20, 20.0, 1.0, A_FAULT_A_MINUTE, "p99 between faults grew"),
         (80.0, 20, 10.0, 1.1, A_FAULT_A_MINUTE, "events/s came between faults"),
         (80.0, 20, 10.0, 1.0, A_FAULT_A_MINUTE[::2], "only 30 faults"),
+        (80.0, 20, 10.0, 1.0, A_SLOW_RECOVERY_A_MINUTE, "it takes long to recover"),
     ],
 )
 def test_what_does_not_stay_as_it_was_is_said(
     late_mb: float, late_descriptors: int, late_ms: float, rate: float, faults: list[Disturbance], complaint: str | None
 ) -> None:
-    began, ended = 0.0, 3600.0
-    found = [*readings(80.0, 20, at=301), *readings(late_mb, late_descriptors, at=3541)]
-    arrivals = [(float(at), 10.0 if at < 1800 else late_ms) for at in range(3600)]
-    verdict: Verdict = judge(found, arrivals, faults, began_at=began, ended_at=ended, wanted_rate=rate)
+    found = [*readings(80.0, 20, at=311), *readings(late_mb, late_descriptors, at=3545)]
+    verdict = judged(found, late_ms, faults, rate=rate)
     assert [each for each in verdict.complaints if complaint is None or complaint not in each] == []
     assert bool(verdict.complaints) == (complaint is not None)
+
+
+def test_what_comes_again_between_faults_is_said() -> None:
+    found = [*readings(80.0, 20, at=311), *readings(80.0, 20, at=3545)]
+    assert judged(found, 10.0, A_FAULT_A_MINUTE, repeated_at=130.0).complaints == ["1 events came again between faults"]
+
+
+def test_minutes_without_calm_are_no_minutes_without_a_verdict() -> None:
+    """A long recovery around the time by which memory is compared: the next readings count."""
+    long = [Disturbance("two brokers killed", 290.0, 420.0), *A_FAULT_A_MINUTE[7:], Disturbance("cut", 3540.0, 3599.0)]
+    found = [*readings(80.0, 20, at=430), *readings(80.0, 20, at=3480)]
+    assert judged(found, 10.0, long).early_rss_mb == 80.0
 
 
 def test_the_p99_of_a_minute_is_that_of_its_calm() -> None:
