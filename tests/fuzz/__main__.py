@@ -24,12 +24,12 @@ _LAST_LINES = 40
     "--seed", type=int, default=0, help="Of libFuzzer's random numbers; one process with one seed goes one way."
 )
 def main(targets: tuple[str, ...], seconds: int | None, runs: int | None, seed: int) -> None:
-    """Fuzz each target in a process of its own, one after the other; exit 1 if there was a finding."""
+    """Fuzz each target in a process of its own, one after the other; exit 1 if there was a finding, or no execution."""
     if seconds is None and runs is None:
         raise click.UsageError("say how long: --seconds N or --runs N")
     outcomes = [_fuzz(name, Budget(seconds, runs, seed)) for name in (NAMES if "all" in targets else targets)]
     print("\n" + table(outcome.tally for outcome in outcomes), flush=True)
-    sys.exit(1 if any(outcome.findings for outcome in outcomes) else 0)
+    sys.exit(1 if any(outcome.findings or not outcome.tally.executions for outcome in outcomes) else 0)
 
 
 def _fuzz(name: str, budget: Budget) -> Outcome:

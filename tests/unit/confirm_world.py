@@ -221,10 +221,11 @@ class World:
         lsn = self.intake.ledger.report()
         self.check_report(lsn)
         self.told_lsn = lsn
-        if lsn > self.confirmed_lsn:
-            if "restart_server" in self.scene.actions:
-                self.persisted_lsn = self.confirmed_lsn
-            self.confirmed_lsn = lsn
+        self.confirmed_lsn = max(self.confirmed_lsn, lsn)
+
+    def persist(self) -> None:
+        """A checkpoint of the server, now and then."""
+        self.persisted_lsn = self.confirmed_lsn
 
     # -- how it is driven
 
@@ -282,6 +283,8 @@ class World:
         found: list[Action] = [("report",), ("reconnect",), ("restart_server",)]
         if self._can_read:
             found.append(("read",))
+        if self.persisted_lsn != self.confirmed_lsn:
+            found.append(("persist",))
         if self.history is self.scene.history and self.scene.other_history:
             found.append(("fail_over",))
         found += [("keepalive", lsn) for lsn in self._idle_positions()]

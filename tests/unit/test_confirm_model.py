@@ -25,7 +25,7 @@ CRASH = frozenset({"reconnect"})
 PARK = frozenset({"park", "park_fails", "park_commits", "park_is_heard"})
 IDLE = frozenset({"keepalive", "look", "look_ends"})
 GUARD = frozenset({"raise_ceiling", "raise_fails", "raise_commits", "raise_is_heard"})
-SLOT = frozenset({"restart_server", "fail_over"})
+SLOT = frozenset({"persist", "restart_server", "fail_over"})
 
 SCENES = {
     "records are acknowledged in any order": Scene(
