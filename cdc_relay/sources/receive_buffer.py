@@ -14,9 +14,9 @@ from contextlib import suppress
 
 __all__ = ["bound_receive_buffer"]
 
+# Half of it is the window: two of the largest segments that loopback knows. Below that the sender waits for more room.
 _BYTES = 128 << 10
-# What is in between must not wait for a window of so few bytes: at 100 µs there and back they are 640 MB/s.
-_NEAR_US = 100
+_NEAR_US = 100  # there and back: what is further waits for a window of so few bytes, and a nap is longer than that
 _MIN_RTT = struct.Struct("=148xI")  # of struct tcp_info
 
 

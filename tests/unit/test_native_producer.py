@@ -167,7 +167,7 @@ def test_headers_are_kept_where_what_is_kept_is_all_in_use() -> None:
     assert kept * 0.9 < used <= kept
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # no error of the line can be told either
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # of error_cb, which lacks it as well
 def test_a_report_that_cannot_be_noted_is_no_record_that_stays_open_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     def lack_memory(*_: object) -> None:
         raise MemoryError
