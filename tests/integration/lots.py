@@ -65,18 +65,19 @@ def make_entry(
 
 
 class Ground:
-    """A database with the tables, and lots of one slot in it."""
+    """A database with the tables, and lots of one slot in it, which come with the rights of `run`."""
 
     def __init__(self, database: Database) -> None:
         self.database = database
         self._lots: list[PostgresLot] = []
         with database.connect() as conn:
             create_lot(conn)
+        self.role = database.create_relay_role()
 
     def make(self, dsn: str = "", **options: Any) -> PostgresLot:
         given: dict[str, Any] = {"slot": "orders", "limit_records": 100_000, "limit_bytes": 1 << 30}
         policies = {policy.route: policy for policy in (RELAXED, STRICT, HOLDING)}
-        lot = PostgresLot(dsn or self.database.dsn(), **(given | {"policies": policies} | options))
+        lot = PostgresLot(dsn or self.database.dsn(self.role), **(given | {"policies": policies} | options))
         self._lots.append(lot)
         return lot
 
