@@ -50,7 +50,7 @@ WORKLOADS = (
 )
 # Of the parts of the same names.
 TENANTS = Workload("tenants", "the multi-tenant example, compression lz4", partitions=12, compression="lz4")
-BAD_BACKLOG_ROWS = 100_000
+BAD_BACKLOG_ROWS = 300_000
 
 
 def find_workload(name: str) -> Workload:
