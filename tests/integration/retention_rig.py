@@ -57,6 +57,15 @@ class Ground:
         assert done.exit_code == 0, done.output + repr(done.exception)
         return done.output
 
+    def be_owner(self) -> None:
+        """From now on as one role that runs the relay and owns the tables: docs/retention.md."""
+        role = self.database.create_relay_role()
+        tables = self.database.execute("SELECT oid::regclass::text FROM pg_class WHERE relname ~ '^(outbox|long_ago)'")
+        for (table,) in tables:
+            self.database.execute(f"ALTER TABLE {table} OWNER TO {role}")
+        self.database.execute(f"GRANT CREATE ON SCHEMA public TO {role}")
+        self.dsn = self.database.dsn(role)
+
     def write(self) -> Path:
         self.file.write_text(yaml.safe_dump(self.config(), sort_keys=False))
         return self.file

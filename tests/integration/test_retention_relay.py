@@ -109,6 +109,7 @@ def start(ground: Ground, make_relay: MakeRelay) -> RelayProcess:
 @pytest.mark.core
 def test_months_that_come_and_go_under_a_running_relay_are_harmless(ground: Ground, make_relay: MakeRelay) -> None:
     """The publication watch looks again behind the change, and rows of the new month are published."""
+    ground.be_owner()
     relay = start(ground, make_relay)
     relay.wait_for_log('"event": "retention"')
     [done] = said(relay, "retention")
@@ -152,6 +153,7 @@ def test_a_standby_relay_removes_nothing_until_it_takes_over(
     ground.create_outbox()
     ground.insert(3)
     ground.set_up()
+    ground.be_owner()
     ground.retention = {"lot": "off"}
     reader = start(ground, make_relay)
     ground.retention = {"outbox": "7d", "every": "1s"}
