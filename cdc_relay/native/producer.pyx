@@ -286,7 +286,7 @@ cdef class Producer:
             call, arguments = self._heard.popleft()
             call(*arguments)
         if self._is_deaf:
-            raise MemoryError("a record came back and could not be noted: the slot has it")
+            raise MemoryError("a record came back and could not be noted: it is published again")
         return 0
 
     cdef Topic* _find_topic(self, object name) except NULL:

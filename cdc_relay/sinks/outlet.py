@@ -87,7 +87,7 @@ class Outlet:
     def abandon(self) -> None:
         """Whatever is still open is given up."""
         self.waiting.clear()
-        with suppress(*_FATAL):  # a producer that broke just now has nothing to add
+        with suppress(*_FATAL, MemoryError):  # a producer that broke just now has nothing to add
             self.producer.purge(waits=False)
             self.producer.poll(0)
 

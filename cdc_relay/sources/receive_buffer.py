@@ -10,11 +10,13 @@ from __future__ import annotations
 import os
 import socket
 import struct
+import sys
 from contextlib import suppress
 
 __all__ = ["bound_receive_buffer"]
 
-# Half of it is the window: two of the largest segments that loopback knows. Below that the sender waits for more room.
+# Linux doubles it, and half of that is the window: two of the largest segments that loopback knows. Below two the
+# sender waits for more room.
 _BYTES = 128 << 10
 _NEAR_US = 100  # there and back: what is further waits for a window of so few bytes, and a nap is longer than that
 _MIN_RTT = struct.Struct("=148xI")  # of struct tcp_info
@@ -30,7 +32,7 @@ def bound_receive_buffer(fileno: int) -> bool:
 
 
 def _is_near(line: socket.socket) -> bool:
-    if line.family not in (socket.AF_INET, socket.AF_INET6) or not hasattr(socket, "TCP_INFO"):
+    if line.family not in (socket.AF_INET, socket.AF_INET6) or sys.platform != "linux":  # others have another struct
         return False
     told = line.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _MIN_RTT.size)
     return len(told) == _MIN_RTT.size and _MIN_RTT.unpack(told)[0] <= _NEAR_US

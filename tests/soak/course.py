@@ -50,6 +50,13 @@ class SoakGround(Ground):
         counts = [(writer.number, writer.count) for writer in self.load]
         wait_until(lambda: not self.missing_count(counts), timeout=CATCH_UP_SECONDS, what="all has come", every=0.1)
         wait_until(lambda: not self._closed_topics(), timeout=CATCH_UP_SECONDS, what="the topic is open", every=0.5)
+        [(lsn,)] = self.database.execute("SELECT pg_current_wal_insert_lsn()::text")
+        wait_until(lambda: self._is_confirmed(lsn), timeout=CATCH_UP_SECONDS, what="the slot has passed it", every=0.1)
+
+    def _is_confirmed(self, lsn: str) -> bool:
+        """Of what was committed by then nothing may come again."""
+        query = "SELECT confirmed_flush_lsn >= %s::pg_lsn FROM pg_replication_slots WHERE slot_name = %s"
+        return self.database.execute(query, [lsn, self.pipeline.slot]) == [(True,)]
 
     def _closed_topics(self) -> list[object]:
         topics: list[object] = json.loads(self.relay.get("/status")[1])["closed_topics"]

@@ -15,7 +15,7 @@ __all__ = ["Verdict", "calm_p99_by_minute", "calm_seconds", "calm_test", "judge"
 
 SETTLED_SECONDS = 300.0  # what the end is compared with begins by then
 READING_COUNT = 12  # a minute of them, of its memory
-DESCRIPTOR_SECONDS = 600.0  # a line to a broker that is away is missing for a while: the fewest of a long time
+DESCRIPTOR_READING_COUNT = 60  # a line to a broker that is away is missing for a while: the fewest of a long time
 AFTER_SECONDS = 5.0  # behind a disturbance: what waited has come, and the machine is itself again
 RSS_SHARE = 0.10
 DELAY_FACTOR = 1.5  # identical rounds of the latency benchmark differ by as much
@@ -75,18 +75,20 @@ def judge(
     calm_count = sum(is_calm(at) for at, _ in arrivals if began_at <= at < ended_at)
     settled_at, seconds = began_at + SETTLED_SECONDS, ended_at - began_at
     quiet = [each for each in readings if settled_at <= each.at <= ended_at and is_calm(each.at)]
-    quarter, while_open = seconds / 4, min(DESCRIPTOR_SECONDS, (seconds - SETTLED_SECONDS) / 2)
+    if not quiet:
+        raise ValueError("no moment was calm after the first five minutes")
+    quarter, several = seconds / 4, max(1, min(DESCRIPTOR_READING_COUNT, len(quiet) // 2))
     return Verdict(
         statistics.median(each.rss_mb for each in quiet[:READING_COUNT]),
         statistics.median(each.rss_mb for each in quiet[-READING_COUNT:]),
-        min(each.descriptor_count for each in quiet if each.at <= settled_at + while_open),
-        min(each.descriptor_count for each in quiet if each.at >= ended_at - while_open),
+        min(each.descriptor_count for each in quiet[:several]),
+        min(each.descriptor_count for each in quiet[-several:]),
         p99([delay for at, delay in arrivals if settled_at <= at < settled_at + quarter and is_calm(at)]),
         p99([delay for at, delay in arrivals if ended_at - quarter <= at < ended_at and is_calm(at)]),
         calm_rate=calm_count / calm,
         wanted_rate=wanted_rate,
         calm_share=calm / seconds,
-        calm_duplicate_count=sum(map(is_calm, repeated_at)),
+        calm_duplicate_count=sum(is_calm(at) for at in repeated_at if began_at <= at < ended_at),
         fault_count=len(disturbances),
         minutes=seconds / 60,
     )
@@ -125,4 +127,4 @@ def calm_seconds(disturbances: Sequence[Disturbance], *, began_at: float, ended_
 
 
 def p99(delays: Sequence[float]) -> float:
-    return sorted(delays)[int(len(delays) * 0.99)]
+    return sorted(delays)[int(len(delays) * 0.99)] if delays else 0.0
