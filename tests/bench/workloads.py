@@ -34,6 +34,7 @@ WORKLOADS = (
     Workload("single", "one row per transaction", per_transaction=1, with_all=True),
     Workload("tiny", "50 B of jsonb", payload_bytes=50, with_reader=True),
     Workload("kilobyte", "1 KB of jsonb", payload_bytes=1000, rows=200_000),
+    Workload("ten-kilobytes", "10 KB of jsonb", payload_bytes=10_000, rows=20_000, with_reader=True),
     Workload("large", "100 KB of jsonb", payload_bytes=100_000, rows=4_000, with_reader=True),
     Workload("hot-key", "one key for all", key_count=1, partitions=12),
     Workload("many-keys", "10,000 keys", key_count=10_000, partitions=12),
