@@ -77,7 +77,7 @@ class Intake:
         self._decode = Decoder().decode
         self._domains = Domains()
         self._plans: dict[int, AnyPlan | None] = {}
-        self._messages = router.plan_messages()
+        self._messages = router.plan_messages(now_us=self._server_time_us)
         self._parked = Parked(parked)
         self._sentence: Failure | None = None
         self.take = make_take(self, self.take_any, plans=self._plans, parked=self._parked)
@@ -168,6 +168,7 @@ class Intake:
                 raise DecodeError("Message: a transactional one outside a transaction")
             return self._take_row(plan, (message.content,), transaction, transaction.commit_time_us // 1000)
         transaction = self.ledger.begin(commit_lsn=begin_of(message.lsn), commit_time_us=0, xid=0)
+        self.lag_us = header.send_time_us  # since a commit at zero
         outcome = self._take_row(plan, (message.content,), transaction, header.send_time_us // 1000)
         self.ledger.commit(message.lsn)  # where its record ends: one more, and the next message would be skipped
         self.transaction_count += 1
@@ -197,6 +198,11 @@ class Intake:
         self.window.take(ticket.size_bytes)
         return routed, ticket
 
+    def _server_time_us(self) -> int:
+        """When the server began to send the open transaction, which is no later than now: nothing is due too early."""
+        transaction = self.ledger.current
+        return 0 if transaction is None else transaction.commit_time_us + self.lag_us
+
     def _plan(self, relation_id: int) -> AnyPlan | None:
         try:
             return self._plans[relation_id]
@@ -216,7 +222,8 @@ class Intake:
                 self.transaction_count += 1
                 self.lag_us = header.send_time_us - message.commit_time_us
             case Relation():
-                self._plans[message.relation_id] = self._router.plan(self._domains.resolve(message))
+                relation = self._domains.resolve(message)
+                self._plans[message.relation_id] = self._router.plan(relation, now_us=self._server_time_us)
             case Type():
                 self._domains.learn(message)
             case Update() | Delete():

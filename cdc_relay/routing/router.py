@@ -19,9 +19,10 @@ from cdc_relay.routing.outbox import DEFAULT_ROUTE, DEFAULT_TOPIC, UNROUTED, Out
 from cdc_relay.routing.plan import IncompletePlan, Plan, RowPlan, TimedPlan
 from cdc_relay.routing.values import JSON_OIDS
 
-__all__ = ["DEFAULT_ROUTE", "DEFAULT_TOPIC", "AnyPlan", "Outbox", "Plan", "Route", "Router", "Values"]
+__all__ = ["DEFAULT_ROUTE", "DEFAULT_TOPIC", "AnyPlan", "Clock", "Outbox", "Plan", "Route", "Router", "Values"]
 
 AnyPlan = RowPlan | MessagePlan
+Clock = Callable[[], int]  # microseconds since 1970
 
 
 def _wall_clock_us() -> int:
@@ -29,27 +30,29 @@ def _wall_clock_us() -> int:
 
 
 class Router:
-    """From relations and prefixes to plans; what is no configured outbox has none."""
+    """From relations and prefixes to plans; what is no configured outbox has none.
 
-    def __init__(self, outboxes: Iterable[Outbox], *, now_us: Callable[[], int] = _wall_clock_us) -> None:
+    A plan's `now_us` decides what is due. A stream knows the server's time: this machine's own clock may be wrong.
+    """
+
+    def __init__(self, outboxes: Iterable[Outbox]) -> None:
         self._labels: Mapping[str, Outbox] = {box.label: box for box in outboxes}
         boxes = self._labels.values()
         self._tables = {(box.schema, box.name): box for box in boxes if box.message_prefix is None}
         self._prefixes = {box.message_prefix: box for box in boxes if box.message_prefix is not None}
-        self._now_us = now_us
 
     @property
     def fixed_topics(self) -> tuple[str, ...]:
         """Those that a route names without looking at a row, each once."""
         return tuple(dict.fromkeys(topic for outbox in self._labels.values() for topic in outbox.fixed_topics))
 
-    def plan(self, relation: Relation) -> AnyPlan | None:
+    def plan(self, relation: Relation, *, now_us: Clock = _wall_clock_us) -> AnyPlan | None:
         outbox = self._tables.get((relation.namespace, relation.name))
-        return None if outbox is None else self._bind(outbox, relation.columns)
+        return None if outbox is None else self._bind(outbox, relation.columns, now_us)
 
-    def plan_messages(self) -> dict[str, AnyPlan]:
+    def plan_messages(self, *, now_us: Clock = _wall_clock_us) -> dict[str, AnyPlan]:
         """By prefix."""
-        return {prefix: self._bind_messages(box) for prefix, box in self._prefixes.items()}
+        return {prefix: self._bind_messages(box, now_us) for prefix, box in self._prefixes.items()}
 
     def route_columns(
         self, outbox_label: str, columns: Columns, transaction: Transaction, ordinal: int
@@ -66,20 +69,20 @@ class Router:
         described = tuple(Column(kept.name, kept.type_oid, kept.type_modifier, False) for kept in columns)
         plan = self._bind(outbox, described) if outbox.message_prefix is None else self._bind_messages(outbox)
         row = tuple(column.value for column in columns)
-        routed = plan.route(row, transaction, ordinal, (transaction.commit_time_us or self._now_us()) // 1000)
+        routed = plan.route(row, transaction, ordinal, (transaction.commit_time_us or _wall_clock_us()) // 1000)
         return routed.record if isinstance(routed, Scheduled) else routed
 
-    def _bind_messages(self, outbox: Outbox) -> MessagePlan:
-        return MessagePlan(outbox, lambda columns: self._bind(outbox, columns))
+    def _bind_messages(self, outbox: Outbox, now_us: Clock = _wall_clock_us) -> MessagePlan:
+        return MessagePlan(outbox, lambda columns: self._bind(outbox, columns, now_us))
 
-    def _bind(self, outbox: Outbox, columns: tuple[Column, ...]) -> RowPlan:
+    def _bind(self, outbox: Outbox, columns: tuple[Column, ...], now_us: Clock = _wall_clock_us) -> RowPlan:
         names = [column.name for column in columns]
         if not set(names).issuperset(outbox.columns):
             return IncompletePlan(outbox, columns)
         plan, column = Plan(outbox, columns), outbox.schedule_column
         if column is None:
             return plan
-        return TimedPlan(plan, column=column, index=names.index(column), now_us=self._now_us)
+        return TimedPlan(plan, column=column, index=names.index(column), now_us=now_us)
 
 
 def _is_spoiled(column: KeptColumn) -> bool:

@@ -86,7 +86,7 @@ class Passage:
         self._sink = sink
 
     def measure(self, given: list[bytes]) -> Costs:
-        intake = Intake(Router([self._outbox], now_us=lambda: 0), Window(record_limit=2 * WINDOW, byte_limit=1 << 30))
+        intake = Intake(Router([self._outbox]), Window(record_limit=2 * WINDOW, byte_limit=1 << 30))
         intake.take(frames.begin(1))
         intake.take(describe())
         intake.take(frames.commit(1))

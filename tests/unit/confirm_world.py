@@ -16,7 +16,7 @@ from cdc_relay.delivery.outcome import Outcome
 from cdc_relay.errors import RelayError
 from cdc_relay.model import Identity, Ticket
 from cdc_relay.protocol.messages import Relation
-from cdc_relay.routing.router import AnyPlan, Outbox, Router
+from cdc_relay.routing.router import AnyPlan, Clock, Outbox, Router
 from tests.unit import frames
 from tests.unit.intake_rig import OUTBOX, ROW
 from tests.unit.native_rig import Twins
@@ -33,19 +33,29 @@ Action = tuple[str] | tuple[str, int] | tuple[str, Place]  # a method of World, 
 ALWAYS = frozenset({"read", "acknowledge", "report"})
 
 
+def _no_clock() -> int:
+    raise AssertionError("no row of this world is scheduled")
+
+
 class PlannedRouter(Router):
     """Plans are only looked up once they are made: all worlds may have the same, and making them is most of a world."""
 
+    def plan(self, relation: Relation, *, now_us: Clock = _no_clock) -> AnyPlan | None:
+        return self._known_plan(relation)
+
+    def plan_messages(self, *, now_us: Clock = _no_clock) -> dict[str, AnyPlan]:
+        return self._known_message_plans()
+
     @cache  # noqa: B019  # there is one, for as long as the tests run
-    def plan(self, relation: Relation) -> AnyPlan | None:
-        return super().plan(relation)
+    def _known_plan(self, relation: Relation) -> AnyPlan | None:
+        return super().plan(relation, now_us=_no_clock)
 
     @cache  # noqa: B019
-    def plan_messages(self) -> dict[str, AnyPlan]:
-        return super().plan_messages()
+    def _known_message_plans(self) -> dict[str, AnyPlan]:
+        return super().plan_messages(now_us=_no_clock)
 
 
-ROUTER = PlannedRouter([OUTBOX, PREFIX], now_us=lambda: 0)
+ROUTER = PlannedRouter([OUTBOX, PREFIX])
 
 
 class ViolationError(Exception):

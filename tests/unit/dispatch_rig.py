@@ -77,8 +77,8 @@ class Committed:
     def identity(self, ordinal: int) -> Identity:
         return "public.outbox", self.commit_lsn, ordinal, frames.EPOCH_US
 
-    def frames(self) -> Iterator[bytes]:
-        yield frames.begin(self.commit_lsn)
+    def frames(self, *, sent_us: int) -> Iterator[bytes]:
+        yield frames.begin(self.commit_lsn, sent_us=sent_us)
         yield frames.relation(columns=COLUMNS)
         for event in self.events:
             yield event.frame
@@ -138,7 +138,7 @@ class Rig:
     def _next_frame(self) -> bytes | None:
         """From the confirmed position on, and what is committed later."""
         if not self._frames and self._place < len(self.log):
-            self._frames.extend(self.log[self._place].frames())
+            self._frames.extend(self.log[self._place].frames(sent_us=int(self.clock.now * 1_000_000)))
             self._place += 1
         return self._frames.popleft() if self._frames else None
 
@@ -148,9 +148,8 @@ class Rig:
         self._begin_with(self.lot.take_over(self.confirmed_lsn))
 
     def _begin_with(self, inventory: Inventory) -> None:
-        router = Router([OUTBOX], now_us=lambda: int(self.clock.now * 1_000_000))
         window = Window(record_limit=self._records, byte_limit=1 << 20)
-        self.intake = Intake(router, window, inventory.identities)
+        self.intake = Intake(Router([OUTBOX]), window, inventory.identities)
         self.dispatch = Dispatch(
             self.intake,
             self.sink,

@@ -109,7 +109,7 @@ def make_router(envelope: Envelope, *, message_prefix: str | None = None) -> Rou
     mapped = replace(
         outbox, headers_column="extra", schedule_column="due", timestamp_column="at", tenant_column="tenant"
     )
-    return Router([replace(mapped, message_prefix=message_prefix)], now_us=lambda: 0)
+    return Router([replace(mapped, message_prefix=message_prefix)])
 
 
 def assert_settled(router: Router, plan: AnyPlan, row: Values) -> Record | Unroutable:

@@ -15,7 +15,7 @@ ROW = (b"e1", b"order", b"k1", b"Placed", b'{"n": 1.10}')
 
 
 def make_intake(twins: Twins = PYTHON, outbox: Outbox = OUTBOX) -> Intake:
-    return Intake(Router([outbox], now_us=lambda: 0), twins.window(record_limit=10, byte_limit=1000))
+    return Intake(Router([outbox]), twins.window(record_limit=10, byte_limit=1000))
 
 
 def feed(intake: Intake, *stream: bytes) -> list[tuple[Routed, Ticket]]:

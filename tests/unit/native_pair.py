@@ -142,7 +142,7 @@ def state_of(intake: Intake) -> object:
 
 def _make_intake(twins: Twins, outboxes: tuple[Outbox, ...], parked: frozenset[Identity]) -> Intake:
     window = twins.window(record_limit=20, byte_limit=1000)
-    return Intake(Router(outboxes, now_us=lambda: 0), window, parked, ceiling_lsn=ANY)
+    return Intake(Router(outboxes), window, parked, ceiling_lsn=ANY)
 
 
 def _attempt(act: Callable[[Intake], object], intake: Intake) -> tuple[object, ...]:

@@ -22,7 +22,7 @@ EMPTY = frames.xlog(b"")
 
 
 def make_intake(twins: Twins) -> Intake:
-    return Intake(Router([OUTBOX, PREFIX], now_us=lambda: 0), twins.window(record_limit=10, byte_limit=1000))
+    return Intake(Router([OUTBOX, PREFIX]), twins.window(record_limit=10, byte_limit=1000))
 
 
 def opened(twins: Twins) -> Intake:

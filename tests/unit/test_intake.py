@@ -175,6 +175,32 @@ def test_a_change_outside_a_transaction_is_refused(twins: Twins) -> None:
         feed(intake, frames.begin(90), frames.relation(), frames.commit(100), frames.insert(*ROW))
 
 
+# --- what is not yet due
+
+
+SENT_US = frames.EPOCH_US + 60_000_000  # 2000-01-01 00:01:00, which every clock of ours is past
+
+
+@pytest.mark.parametrize(
+    ("due", "outcome"), [(b"2000-01-01 00:01:00+00", Record), (b"2000-01-01 00:01:01+00", Scheduled)]
+)
+def test_the_server_s_clock_decides_what_is_due(twins: Twins, due: bytes, outcome: type) -> None:
+    """By when it sent the transaction. This machine's clock may be wrong."""
+    intake = make_intake(twins, replace(OUTBOX, schedule_column="due"))
+    stream = [frames.begin(90, sent_us=SENT_US), frames.relation(columns=(*frames.OUTBOX_COLUMNS, "due"))]
+    routed = [each for each, _ in feed(intake, *stream, *[frames.insert(*ROW, due)] * 2)]
+    assert [type(each) for each in routed] == [outcome] * 2
+
+
+def test_a_later_transaction_is_judged_by_its_own_time(twins: Twins) -> None:
+    intake = make_intake(twins, replace(OUTBOX, schedule_column="due"))
+    row = frames.insert(*ROW, b"2000-01-01 00:01:30+00")
+    early = [frames.begin(90, sent_us=SENT_US), frames.relation(columns=(*frames.OUTBOX_COLUMNS, "due")), row]
+    late = [frames.begin(190, sent_us=SENT_US + 30_000_000), row]
+    routed = [each for each, _ in feed(intake, *early, frames.commit(100), *late)]
+    assert [type(each) for each in routed] == [Scheduled, Record]
+
+
 # --- what is never published
 
 
@@ -191,7 +217,7 @@ def test_a_row_that_a_route_drops_is_settled_and_counted(twins: Twins) -> None:
 def test_the_newest_parked_row_is_passed_by_the_next_row_of_its_transaction(twins: Twins) -> None:
     """Its Commit may be far away, and nothing is taken out of the lot before."""
     parked = frozenset({("public.outbox", 90, 1, frames.EPOCH_US)})
-    intake = Intake(Router([OUTBOX], now_us=lambda: 0), twins.window(record_limit=10, byte_limit=1000), parked)
+    intake = Intake(Router([OUTBOX]), twins.window(record_limit=10, byte_limit=1000), parked)
     outcomes = feed(intake, frames.begin(90), frames.relation(), frames.insert(*ROW), frames.insert(*ROW))
     assert not intake.has_passed_parked
     outcomes += feed(intake, frames.insert(*ROW))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from cdc_relay.delivery.failures import CRASH, judge
 from cdc_relay.delivery.intake import Intake
-from cdc_relay.model import KeptColumn, Record, Unroutable
+from cdc_relay.model import KeptColumn, Record, Scheduled, Unroutable
 from cdc_relay.routing import message_plan
 from cdc_relay.routing.router import Outbox, Router
 from tests.unit import frames
@@ -37,6 +39,21 @@ def test_a_message_outside_transactions_is_a_transaction_of_its_own(twins: Twins
     assert (ticket.identity, intake.ledger.safe_lsn) == (("message prefix outbox", 69, 0, 0), 0)
     intake.settle(ticket)
     assert intake.ledger.safe_lsn == 70  # not one more: the next message begins right there
+
+
+@pytest.mark.parametrize("transactional", [True, False])
+@pytest.mark.parametrize(
+    ("due", "outcome"), [("2000-01-01 00:01:00+00", Record), ("2000-01-01 00:01:01+00", Scheduled)]
+)
+def test_the_server_s_clock_decides_when_a_message_is_due(
+    twins: Twins, due: str, outcome: type, transactional: bool
+) -> None:
+    intake = make_intake(twins, replace(PREFIX, schedule_column="due"))
+    sent_us = frames.EPOCH_US + 60_000_000
+    content = CONTENT[:-1] + b', "due": "' + due.encode() + b'"}'
+    stream = [frames.begin(50, sent_us=sent_us)] if transactional else []
+    stream.append(frames.message(content, lsn=70, transactional=transactional, sent_us=sent_us))
+    assert [type(routed) for routed, _ in feed(intake, *stream)] == [outcome]
 
 
 def test_after_a_message_outside_transactions_the_stream_counts_as_caught_up(twins: Twins) -> None:

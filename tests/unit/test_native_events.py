@@ -62,7 +62,7 @@ def insert(row: Values) -> bytes:
 def take_all(outbox: Outbox, given_rows: list[Values], *, pure: bool, commit_us: int = COMMIT_US) -> list[object]:
     """Twice, because the first row of a kind is routed by Python, which then knows where such rows go."""
     window = (PureWindow if pure else Window)(record_limit=1000, byte_limit=1 << 30)
-    take = Intake(Router([outbox], now_us=lambda: 1_800_000_000_000_000), window).take
+    take = Intake(Router([outbox]), window).take
     take(frame(b"B" + pack(">QqI", 0xABC, commit_us, 7)))
     take(describe())
     return [_plain(take(insert(row))) for row in given_rows * 2] + [window.record_count, window.byte_count]
@@ -180,7 +180,7 @@ def test_a_structured_payload_that_must_be_written_anew_is_pythons(oid: int, con
 def test_headers_are_recalled_from_the_ticket(columns: dict[str, str]) -> None:
     """Of the second row: the first one's were kept, for it was routed by Python."""
     window = Window(record_limit=10, byte_limit=1 << 30)
-    take = Intake(Router([replace(OUTBOX, **columns)], now_us=lambda: 0), window).take  # type: ignore[arg-type]  # all text
+    take = Intake(Router([replace(OUTBOX, **columns)]), window).take  # type: ignore[arg-type]  # all text
     take(describe())
     taken = []
     for lsn in (0xABC, 0xDEF):

@@ -29,7 +29,7 @@ OPENING = (frames.begin(101), frames.relation())
 
 def make_intake(name: str = "default") -> Intake:
     assert NATIVE is not None
-    router = Router([OUTBOXES[name]], now_us=lambda: 0)
+    router = Router([OUTBOXES[name]])
     return Intake(router, NATIVE.window(record_limit=10, byte_limit=1000), ceiling_lsn=1 << 63)
 
 

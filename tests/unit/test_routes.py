@@ -12,7 +12,7 @@ from cdc_relay.model import Columns, Dropped, KeptColumn, Policy, Record, Retry,
 from cdc_relay.protocol.messages import Column, Relation
 from cdc_relay.routing.conditions import Exact
 from cdc_relay.routing.fields import Field
-from cdc_relay.routing.router import AnyPlan, Outbox, Route, Router
+from cdc_relay.routing.router import AnyPlan, Clock, Outbox, Route, Router
 from cdc_relay.routing.templates import Template
 
 OUTBOX = Outbox("public", "outbox", "public.outbox", "id", "aggregateid", "type", "payload")
@@ -28,12 +28,12 @@ def make_route(topic: str, policy: Policy | None = None, **when: str) -> Route:
 
 
 def make_router(*routes: Route, schedule: str | None = None) -> Router:
-    return Router([replace(OUTBOX, routes=routes, schedule_column=schedule)], now_us=lambda: NOW_US)
+    return Router([replace(OUTBOX, routes=routes, schedule_column=schedule)])
 
 
-def make_plan(router: Router, *columns: str) -> AnyPlan:
+def make_plan(router: Router, *columns: str, now_us: Clock = lambda: NOW_US) -> AnyPlan:
     described = tuple(Column(column, 25, -1, False) for column in columns or COLUMNS)
-    plan = router.plan(Relation(1, "public", "outbox", "d", described))
+    plan = router.plan(Relation(1, "public", "outbox", "d", described), now_us=now_us)
     assert plan is not None
     return plan
 
@@ -192,7 +192,7 @@ def test_the_clock_is_read_only_for_rows_that_have_a_schedule() -> None:
     def no_clock() -> int:
         raise AssertionError("the clock was read")
 
-    plan = make_plan(Router([replace(OUTBOX, schedule_column="due")], now_us=no_clock))
+    plan = make_plan(make_router(make_route("a"), schedule="due"), now_us=no_clock)
     assert isinstance(plan.route((b"e1", b"order", b"k1", b"Placed", b"{}", b"eu", None), TRANSACTION, 0, 7), Record)
 
 

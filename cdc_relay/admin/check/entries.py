@@ -32,7 +32,7 @@ ENTRIES: dict[str, Entry] = {
     ),
     "postgres.clock": Entry(
         "this machine's clock against the server's: 5 s at most",
-        "retries and schedules run early or late, ages are wrong",
+        "ages are wrong, and what is scheduled goes out up to 10 s late",
     ),
     "postgres.wal_level": Entry("`logical`", "a slot cannot be made or read"),
     "postgres.max_slot_wal_keep_size": Entry(
