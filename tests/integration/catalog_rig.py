@@ -21,7 +21,7 @@ class Catalog:
 
     def __init__(self, database: Database) -> None:
         self.database = database
-        self.line = Line.open(database.dsn())
+        self.line = Line.open(database.dsn(database.create_role("LOGIN REPLICATION")))
         self.slot = f"s_{uuid.uuid4().hex[:12]}"
         with database.connect() as conn:
             create_outbox(conn)

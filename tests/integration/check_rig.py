@@ -31,17 +31,16 @@ Found = dict[str, Any]  # a finding of --json
 
 
 class Check:
-    """One configuration file, looked at again and again."""
+    """One configuration file, looked at again and again as the relay's role; what is printed, an owner does."""
 
     def __init__(self, config: Config, directory: Path, server: PostgresServer | None = None) -> None:
         self.config = deepcopy(config)
         self.file = directory / "relay.yaml"
+        self._owners_file = directory / "owner.yaml"
         self._server = server
 
     @classmethod
     def without_kafka(cls, pipeline: Pipeline, directory: Path, *, dsn: str | None = None) -> Check:
-        """As the owner, who may do what is printed, unless a role is given."""
-        dsn = dsn or pipeline.database.dsn()
         return cls(pipeline.config(dsn=dsn) | {"sink": "none"}, directory, pipeline.database.server)
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -113,11 +112,19 @@ class Check:
         if program in TOOLS:
             return f"java -cp {shlex.quote(f'{find_jars()}/*')} {TOOLS[program]} {arguments}"
         if program == "cdc-relay":
-            return f"{shlex.quote(sys.executable)} -m cdc_relay {arguments}"
+            return f"{shlex.quote(sys.executable)} -m cdc_relay {self._as_owner(arguments)}"
         if program == "psql":
             assert self._server is not None
             return f"{shlex.quote(str(self._server.bindir))}/{line}"
         return line
+
+    def _as_owner(self, arguments: str) -> str:
+        """With the same file but for who connects: the relay's role may not `setup`."""
+        if self._server is None:
+            return arguments
+        source = {**self.config["source"], "dsn": self._server.dsn(self._dbname())}
+        self._owners_file.write_text(yaml.safe_dump({**self.config, "source": source}, sort_keys=False))
+        return arguments.replace(str(self.file), str(self._owners_file))
 
     def _dbname(self) -> str:
         found = re.search(r"dbname=(\S+)", self.config["source"]["dsn"])

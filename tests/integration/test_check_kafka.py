@@ -42,9 +42,10 @@ class Rig:
         with database.connect() as conn:
             create_outbox(conn)
         self._database, self._directory = database, directory
+        self._dsn = database.dsn(database.create_role("LOGIN REPLICATION"))
 
     def check(self, kafka: dict[str, str], *topics: str, **sections: Any) -> Check:
-        config = relay_config(self._database.dsn(), "s", "p", "public.outbox", "", **sections)
+        config = relay_config(self._dsn, "s", "p", "public.outbox", "", **sections)
         config["sink"] = {"kafka": dict(kafka)}
         config["outboxes"][0] |= (
             {"routes": [{"when": {"type": topic}, "topic": topic} for topic in topics]} if topics else {}

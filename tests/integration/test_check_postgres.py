@@ -23,7 +23,7 @@ def check(pipeline: Pipeline, tmp_path: Path) -> Check:
 
 @pytest.mark.core
 def test_a_good_server_has_nothing_that_fails_and_the_least_role_is_enough(pipeline: Pipeline, tmp_path: Path) -> None:
-    check = Check.without_kafka(pipeline, tmp_path, dsn=pipeline.database.dsn(pipeline.database.create_relay_role()))
+    check = Check.without_kafka(pipeline, tmp_path)
     done = check.run()
     assert done.returncode == 0, done.stdout
     assert {each["name"] for each in check.findings() if each["level"] != "ok"} <= {"postgres.max_slot_wal_keep_size"}
@@ -120,9 +120,8 @@ def test_a_synchronous_standby_setting_that_takes_us_fails(
 
 
 def test_a_read_only_role_fails(pipeline: Pipeline, tmp_path: Path) -> None:
-    role = pipeline.database.create_relay_role()
-    check = Check.without_kafka(pipeline, tmp_path, dsn=pipeline.database.dsn(role))
-    pipeline.database.execute(f"ALTER ROLE {role} SET default_transaction_read_only = on")
+    check = Check.without_kafka(pipeline, tmp_path)
+    pipeline.database.execute(f"ALTER ROLE {pipeline.role} SET default_transaction_read_only = on")
     check.repair("postgres.primary", "fail")
 
 

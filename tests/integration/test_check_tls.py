@@ -72,7 +72,7 @@ def broker() -> Iterator[SecuredBroker]:
 
 
 def checked(database: Database, directory: Path, kafka: dict[str, str]) -> Check:
-    config = relay_config(database.dsn(), "s", "p", "public.outbox", "")
+    config = relay_config(database.dsn(database.create_role("LOGIN REPLICATION")), "s", "p", "public.outbox", "")
     config["sink"] = {"kafka": kafka}
     return Check(config, directory)
 

@@ -8,14 +8,14 @@ import pytest
 
 from tests.fixtures.fix_relay import Pipeline
 from tests.integration.check_rig import Check
-from tests.integration.status_rig import look_json, run_cdc_relay
+from tests.integration.status_rig import look_json
 
 pytestmark = pytest.mark.kafka
 
 
 @pytest.fixture
 def check(pipeline: Pipeline, tmp_path: Path) -> Check:
-    return Check.without_kafka(pipeline, tmp_path, dsn=pipeline.database.dsn())
+    return Check.without_kafka(pipeline, tmp_path)
 
 
 def leave_unfinished(pipeline: Pipeline) -> None:
@@ -41,7 +41,7 @@ def test_status_says_it_before_anything_of_the_slot(pipeline: Pipeline, check: C
     check.findings()  # which writes the file
     verdict = look_json(check.file)["verdict"]
     assert verdict["level"] == "act" and "backfill backfill-1 began" in verdict["text"]
-    run_cdc_relay(verdict["text"].rpartition("works on it: ")[2])
+    check.apply({"fix": [{"way": "shell", "text": verdict["text"].rpartition("works on it: ")[2]}]})
     assert "start the relay" in look_json(check.file)["verdict"]["text"]
 
 

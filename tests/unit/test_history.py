@@ -30,10 +30,16 @@ class Script:
         return self
 
     def deliver(
-        self, *names: str, at_ms: int | None = 0, partition: int = 0, key: str | None = None, is_intact: bool = True
+        self,
+        *names: str,
+        at_ms: int | None = 0,
+        partition: int = 0,
+        key: str | None = None,
+        is_intact: bool = True,
+        run: str | None = None,
     ) -> Script:
         for name in names:
-            delivery = Delivery(name, key or name[0], TOPIC, partition, self._offset, at_ms, is_intact)
+            delivery = Delivery(name, key or name[0], TOPIC, partition, self._offset, at_ms, is_intact, run)
             self.history.delivered(delivery)
             self._offset += 1
         return self
@@ -387,7 +393,39 @@ def test_a_pause_may_leave_a_key_stale_whatever_else_happened_meanwhile() -> Non
 @pytest.mark.parametrize(("at_ms", "names"), [(240, set()), (260, {"out of order"})])
 def test_a_replay_may_be_out_of_order_while_it_runs(at_ms: int, names: set[str]) -> None:
     script = Script().commit("a1", "a2").suffer("publication dropped", 200, 250, replays=True)
-    assert fault_names(script.deliver("a2", at_ms=100).deliver("a1", at_ms=at_ms).deliver("a2", at_ms=245)) == names
+    script.deliver("a2", at_ms=100).deliver("a1", at_ms=at_ms, run="r").deliver("a2", at_ms=245, run="r")
+    assert fault_names(script) == names
+
+
+def replayed_script() -> Script:
+    """The slot was past both when somebody began to publish them again."""
+    script = Script().commit("a1", "a2", upper_lsn=10).deliver("a1", "a2", at_ms=100).sample(10, at_ms=110)
+    return script.suffer("publication dropped", 200, 250, replays=True)
+
+
+def test_a_replay_brings_an_event_once_more() -> None:
+    replayed_script().deliver("a1", "a2", at_ms=240, run="r").report.assert_clean()
+
+
+def test_the_stream_may_bring_what_a_replay_brought_before() -> None:
+    script = Script().commit("a1").suffer("publication dropped", 200, 250, replays=True)
+    script.deliver("a1", at_ms=230, run="r").deliver("a1", at_ms=240).report.assert_clean()
+
+
+@pytest.mark.parametrize("run", ["r", None], ids=["the run, twice", "the stream, twice"])
+def test_a_replay_excuses_no_more_than_one_of_each_event(run: str | None) -> None:
+    script = replayed_script().deliver("a2", at_ms=240, run="r").deliver("a2", at_ms=241, run=run)
+    assert fault_names(script) == {"duplicates without a reason"}
+
+
+def test_a_replay_excuses_no_disorder_of_the_stream() -> None:
+    script = Script().commit("a1", "a2").suffer("publication dropped", 200, 250, replays=True)
+    assert fault_names(script.deliver("a2", at_ms=220).deliver("a1", at_ms=240)) == {"out of order"}
+
+
+def test_a_replay_leaves_a_key_stale_only_by_its_own_records() -> None:
+    replayed_script().deliver("a1", at_ms=240, run="r").report.assert_clean()
+    assert fault_names(replayed_script().deliver("a1", at_ms=240)) == {"stale last", "duplicates without a reason"}
 
 
 # --- the lot
