@@ -21,12 +21,13 @@ class WindowConfig(Section):
     """How much may be read from Postgres and not yet acknowledged by Kafka: the bound of the relay's memory."""
 
     records: Annotated[Count, AfterValidator(Within(1, 10_000_000, format_count))] = Field(
-        default=20_000, description="Open records; bounds the bookkeeping of many small rows."
+        default=20_000, description="Open records; bounds the bookkeeping of many small rows, about 1 kB each."
     )
     bytes: Annotated[Bytes, AfterValidator(Within(1, 64 << 30, format_size))] = Field(
         default=8 * _MIB,
-        description="Open keys, values and headers. Bounds memory: base + 1.25 times this + 3 times the largest row, "
-        "and 24 MiB where records have four headers or more; one record larger than the window still passes.",
+        description="Open keys, values and headers. Bounds memory: base + 1 kB per open record + 1.25 times this "
+        "+ 3 times the largest row, and 24 MiB where records have four headers or more; one record larger than the "
+        "window still passes.",
     )
 
 

@@ -168,7 +168,7 @@ class Intake:
                 raise DecodeError("Message: a transactional one outside a transaction")
             return self._take_row(plan, (message.content,), transaction, transaction.commit_time_us // 1000)
         transaction = self.ledger.begin(commit_lsn=begin_of(message.lsn), commit_time_us=0, xid=0)
-        self.lag_us = header.send_time_us  # since a commit at zero
+        self.lag_us = header.send_time_us  # beside a commit time of 0: together, when it was sent
         outcome = self._take_row(plan, (message.content,), transaction, header.send_time_us // 1000)
         self.ledger.commit(message.lsn)  # where its record ends: one more, and the next message would be skipped
         self.transaction_count += 1
@@ -199,9 +199,11 @@ class Intake:
         return routed, ticket
 
     def _server_time_us(self) -> int:
-        """When the server began to send the open transaction, which is no later than now: nothing is due too early."""
+        """When the server began to send the open transaction: no later than now, so nothing is due too early. What
+        becomes due while a long one is read goes the way of the lot."""
         transaction = self.ledger.current
-        return 0 if transaction is None else transaction.commit_time_us + self.lag_us
+        assert transaction is not None  # no row is routed outside of one
+        return transaction.commit_time_us + self.lag_us
 
     def _plan(self, relation_id: int) -> AnyPlan | None:
         try:

@@ -47,6 +47,7 @@ class Batches:
         self._batches: deque[Batch] = deque()
         self._plans: dict[int, AnyPlan] = {}
         self._ordinal = 0
+        self._read_at_us = 0
 
     @property
     def oldest(self) -> object | None:
@@ -69,6 +70,7 @@ class Batches:
     def take(self, page: Page, row: TableRow, batch: Batch) -> Outcome | None:
         """Open in window and batch until its ticket is settled."""
         plan, ordinal = self._plan(page.table), self._ordinal
+        self._read_at_us = page.read_at_us
         self._ordinal += 1
         batch.row_count += 1
         event = plan.event(row.values)
@@ -108,7 +110,9 @@ class Batches:
         plan = self._plans.get(id(table))
         if plan is None:
             outbox = table.outbox
-            plan = self._router.plan(Relation(0, outbox.schema, outbox.name, "d", table.columns))
+            plan = self._router.plan(
+                Relation(0, outbox.schema, outbox.name, "d", table.columns), now_us=lambda: self._read_at_us
+            )
             assert plan is not None  # its own table
             self._plans[id(table)] = plan
         return plan

@@ -36,6 +36,7 @@ class Page:
     rows: list[TableRow] = field(default_factory=list)
     missing_ids: list[str] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
+    read_at_us: int = 0  # by the server's clock, before the first row was; 0: nothing counts as due
 
 
 class Replayed(Transaction):

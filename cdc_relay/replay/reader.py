@@ -106,9 +106,17 @@ class PageReader:
 
     def _read(self, table: ReplayTable, position: Position) -> Page:
         with self._current().page():
+            server_time_us = self._server_time_us()
             if self._selection.ids is not None:
-                return self._read_ids(table, self._selection.ids, position)
-            return self._read_range(table, position)
+                page = self._read_ids(table, self._selection.ids, position)
+            else:
+                page = self._read_range(table, position)
+        page.read_at_us = server_time_us
+        return page
+
+    def _server_time_us(self) -> int:
+        [(now,)] = self._line.query("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint")
+        return int(now or 0)
 
     def _has_lost_a_leaf(self, place: int) -> bool:
         """A partition was dropped or detached since the leaves were listed."""

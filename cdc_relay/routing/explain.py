@@ -12,7 +12,7 @@ from cdc_relay.routing.json_text import HugeJsonError
 from cdc_relay.routing.message_plan import MessagePlan
 from cdc_relay.routing.outbox import Outbox, Route
 from cdc_relay.routing.places import Places
-from cdc_relay.routing.router import Router
+from cdc_relay.routing.router import Router, wall_clock_us
 
 __all__ = ["Explanation", "Miss", "explain_message", "explain_row"]
 
@@ -36,14 +36,14 @@ class Explanation:
 
 def explain_row(outbox: Outbox, columns: tuple[Column, ...], row: Values, transaction: Transaction) -> Explanation:
     """`columns` describes the row as a Relation message would."""
-    plan = Router([outbox]).plan(Relation(0, outbox.schema, outbox.name, "d", columns))
+    plan = Router([outbox]).plan(Relation(0, outbox.schema, outbox.name, "d", columns), now_us=wall_clock_us)
     assert plan is not None  # its own table
     outcome = plan.route(row, transaction, 0, transaction.commit_time_us // 1000)
     return _explain(outbox, columns, row, outcome)
 
 
 def explain_message(outbox: Outbox, content: bytes, transaction: Transaction) -> Explanation:
-    plan = Router([outbox]).plan_messages()[outbox.message_prefix or ""]
+    plan = Router([outbox]).plan_messages(now_us=wall_clock_us)[outbox.message_prefix or ""]
     assert isinstance(plan, MessagePlan)
     outcome = plan.route((content,), transaction, 0, transaction.commit_time_us // 1000)
     return _explain(outbox, *plan.describe((content,)), outcome)

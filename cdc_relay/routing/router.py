@@ -19,13 +19,24 @@ from cdc_relay.routing.outbox import DEFAULT_ROUTE, DEFAULT_TOPIC, UNROUTED, Out
 from cdc_relay.routing.plan import IncompletePlan, Plan, RowPlan, TimedPlan
 from cdc_relay.routing.values import JSON_OIDS
 
-__all__ = ["DEFAULT_ROUTE", "DEFAULT_TOPIC", "AnyPlan", "Clock", "Outbox", "Plan", "Route", "Router", "Values"]
+__all__ = [
+    "DEFAULT_ROUTE",
+    "DEFAULT_TOPIC",
+    "AnyPlan",
+    "Clock",
+    "Outbox",
+    "Plan",
+    "Route",
+    "Router",
+    "Values",
+    "wall_clock_us",
+]
 
 AnyPlan = RowPlan | MessagePlan
 Clock = Callable[[], int]  # microseconds since 1970
 
 
-def _wall_clock_us() -> int:
+def wall_clock_us() -> int:
     return time.time_ns() // 1000
 
 
@@ -46,11 +57,11 @@ class Router:
         """Those that a route names without looking at a row, each once."""
         return tuple(dict.fromkeys(topic for outbox in self._labels.values() for topic in outbox.fixed_topics))
 
-    def plan(self, relation: Relation, *, now_us: Clock = _wall_clock_us) -> AnyPlan | None:
+    def plan(self, relation: Relation, *, now_us: Clock) -> AnyPlan | None:
         outbox = self._tables.get((relation.namespace, relation.name))
         return None if outbox is None else self._bind(outbox, relation.columns, now_us)
 
-    def plan_messages(self, *, now_us: Clock = _wall_clock_us) -> dict[str, AnyPlan]:
+    def plan_messages(self, *, now_us: Clock) -> dict[str, AnyPlan]:
         """By prefix."""
         return {prefix: self._bind_messages(box, now_us) for prefix, box in self._prefixes.items()}
 
@@ -67,15 +78,19 @@ class Router:
             return Unroutable(refusals.spoiled_json(spoiled[0]), columns, UNROUTED)
         outbox = replace(outbox, schedule_column=None)
         described = tuple(Column(kept.name, kept.type_oid, kept.type_modifier, False) for kept in columns)
-        plan = self._bind(outbox, described) if outbox.message_prefix is None else self._bind_messages(outbox)
+        plan = (
+            self._bind(outbox, described, wall_clock_us)
+            if outbox.message_prefix is None
+            else self._bind_messages(outbox, wall_clock_us)
+        )
         row = tuple(column.value for column in columns)
-        routed = plan.route(row, transaction, ordinal, (transaction.commit_time_us or _wall_clock_us()) // 1000)
+        routed = plan.route(row, transaction, ordinal, (transaction.commit_time_us or wall_clock_us()) // 1000)
         return routed.record if isinstance(routed, Scheduled) else routed
 
-    def _bind_messages(self, outbox: Outbox, now_us: Clock = _wall_clock_us) -> MessagePlan:
+    def _bind_messages(self, outbox: Outbox, now_us: Clock) -> MessagePlan:
         return MessagePlan(outbox, lambda columns: self._bind(outbox, columns, now_us))
 
-    def _bind(self, outbox: Outbox, columns: tuple[Column, ...], now_us: Clock = _wall_clock_us) -> RowPlan:
+    def _bind(self, outbox: Outbox, columns: tuple[Column, ...], now_us: Clock) -> RowPlan:
         names = [column.name for column in columns]
         if not set(names).issuperset(outbox.columns):
             return IncompletePlan(outbox, columns)

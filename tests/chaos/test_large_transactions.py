@@ -10,6 +10,7 @@ import psutil  # type: ignore[import-untyped]  # carries no types
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
+from cdc_relay.config.delivery import WindowConfig
 from tests.chaos.observed import Walsender, find_walsender, wait_for_another_walsender
 from tests.fixtures.consume import consumer, end_offsets, good_messages
 from tests.fixtures.fix_kafka import KafkaBroker
@@ -133,7 +134,8 @@ def read_values(reader: Consumer, count: int) -> Iterator[bytes]:
 
 LARGE_BYTES = 100 * MIB
 ALLOWED_BYTES = str(110 * MIB)
-WINDOW_BYTES = 32 * MIB  # by default
+WINDOW = WindowConfig()  # by default
+RECORD_BYTES = 1_000  # what each open one takes beside what is in it
 
 
 @pytest.fixture
@@ -174,7 +176,7 @@ def test_a_row_of_100_mb_takes_no_more_memory_than_the_documented_bound(
     insert_large_row(roomy_pipeline)
     roomy_pipeline.wait_for_records(1, timeout=120)
     print(f"base {base / MIB:.0f} MiB, peak {roomy_relay.rss_peak() / MIB:.0f} MiB")
-    assert roomy_relay.rss_peak() <= base + 1.25 * WINDOW_BYTES + 3 * LARGE_BYTES
+    assert roomy_relay.rss_peak() <= base + RECORD_BYTES * WINDOW.records + 1.25 * WINDOW.bytes + 3 * LARGE_BYTES
 
 
 def test_a_row_of_100_mb_is_parked_whole_where_the_limits_do_not_allow_it(make_pipeline: MakePipeline) -> None:

@@ -41,11 +41,11 @@ def relation(
     return xlog(body)
 
 
-def insert(*values: bytes | None, relation_id: int = 1) -> bytes:
+def insert(*values: bytes | None, relation_id: int = 1, sent_us: int = EPOCH_US) -> bytes:
     body = b"I" + pack(">I", relation_id) + b"N" + pack(">H", len(values))
     for value in values:
         body += b"n" if value is None else b"t" + pack(">I", len(value)) + value
-    return xlog(body)
+    return xlog(body, sent_us=sent_us)
 
 
 def message(

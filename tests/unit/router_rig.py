@@ -20,7 +20,7 @@ def relation(*columns: str, payload: int = JSONB, schema: str = "public", name: 
 
 
 def make_plan(described: Relation, outbox: Outbox = OUTBOX) -> Plan:
-    plan = Router([outbox]).plan(described)
+    plan = Router([outbox]).plan(described, now_us=lambda: 0)
     assert isinstance(plan, Plan)
     return plan
 

@@ -39,7 +39,9 @@ def make_route(
 
 def route(*routes: Route, outbox: Outbox = OUTBOX, **row: bytes | None) -> object:
     described = tuple(Column(name, 25, -1, False) for name in COLUMNS)
-    plan = Router([replace(outbox, routes=routes)]).plan(Relation(1, "public", "outbox", "d", described))
+    plan = Router([replace(outbox, routes=routes)]).plan(
+        Relation(1, "public", "outbox", "d", described), now_us=lambda: 0
+    )
     assert plan is not None
     values = ROW | row
     return plan.route(tuple(values[name] for name in COLUMNS), TRANSACTION, 0, 7)

@@ -397,35 +397,61 @@ def test_a_replay_may_be_out_of_order_while_it_runs(at_ms: int, names: set[str])
     assert fault_names(script) == names
 
 
-def replayed_script() -> Script:
-    """The slot was past both when somebody began to publish them again."""
-    script = Script().commit("a1", "a2", upper_lsn=10).deliver("a1", "a2", at_ms=100).sample(10, at_ms=110)
+def dropped(*, upper_lsn: int | None = 10, passed: bool = False) -> Script:
+    """A publication that was dropped; with `passed` the slot had been past both events."""
+    script = Script().commit("a1", "a2", upper_lsn=upper_lsn)
+    script = script.deliver("a1", "a2", at_ms=100).sample(10, at_ms=110) if passed else script
     return script.suffer("publication dropped", 200, 250, replays=True)
 
 
 def test_a_replay_brings_an_event_once_more() -> None:
-    replayed_script().deliver("a1", "a2", at_ms=240, run="r").report.assert_clean()
+    dropped(passed=True).deliver("a1", "a2", at_ms=240, run="r").report.assert_clean()
 
 
-def test_the_stream_may_bring_what_a_replay_brought_before() -> None:
-    script = Script().commit("a1").suffer("publication dropped", 200, 250, replays=True)
-    script.deliver("a1", at_ms=230, run="r").deliver("a1", at_ms=240).report.assert_clean()
-
-
-@pytest.mark.parametrize("run", ["r", None], ids=["the run, twice", "the stream, twice"])
-def test_a_replay_excuses_no_more_than_one_of_each_event(run: str | None) -> None:
-    script = replayed_script().deliver("a2", at_ms=240, run="r").deliver("a2", at_ms=241, run=run)
+@pytest.mark.parametrize("upper_lsn", [10, None])
+@pytest.mark.parametrize("passed", [True, False], ids=["passed by the slot", "of the gap"])
+def test_a_run_that_publishes_an_event_twice_has_no_excuse(upper_lsn: int | None, passed: bool) -> None:
+    script = dropped(upper_lsn=upper_lsn, passed=passed).deliver("a1", "a2", "a2", at_ms=240, run="r")
     assert fault_names(script) == {"duplicates without a reason"}
 
 
+def test_two_runs_bring_an_event_twice() -> None:
+    dropped().deliver("a1", "a2", at_ms=230, run="r").deliver("a1", "a2", at_ms=240, run="s").report.assert_clean()
+
+
+def test_the_stream_may_bring_what_a_replay_brought_before() -> None:
+    dropped().deliver("a1", "a2", at_ms=230, run="r").deliver("a1", "a2", at_ms=240).report.assert_clean()
+
+
+def test_a_slot_that_was_past_an_event_does_not_bring_it_beside_a_replay() -> None:
+    script = Script().commit("a1", upper_lsn=10).sample(10, at_ms=110).suffer("dropped", 200, 250, replays=True)
+    script.deliver("a1", at_ms=230, run="r").deliver("a1", at_ms=240)
+    assert "duplicates without a reason" in fault_names(script)
+
+
+def test_a_replay_may_overtake_the_stream() -> None:
+    dropped().deliver("a2", at_ms=230, run="r").deliver("a1", "a2", at_ms=240).report.assert_clean()
+
+
 def test_a_replay_excuses_no_disorder_of_the_stream() -> None:
-    script = Script().commit("a1", "a2").suffer("publication dropped", 200, 250, replays=True)
-    assert fault_names(script.deliver("a2", at_ms=220).deliver("a1", at_ms=240)) == {"out of order"}
+    assert fault_names(dropped().deliver("a2", at_ms=220).deliver("a1", at_ms=240)) == {"out of order", "stale last"}
+
+
+def test_no_disorder_of_the_stream_hides_behind_a_record_of_a_run() -> None:
+    script = Script().commit("a1", "a2", "a3", upper_lsn=10).suffer("dropped", 200, 250, replays=True)
+    script.deliver("a2", at_ms=220).deliver("a3", at_ms=230, run="r").deliver("a1", "a3", at_ms=240)
+    assert [(each.earlier.id, each.later.id) for each in script.report.order_violations] == [("a1", "a2")]
 
 
 def test_a_replay_leaves_a_key_stale_only_by_its_own_records() -> None:
-    replayed_script().deliver("a1", at_ms=240, run="r").report.assert_clean()
-    assert fault_names(replayed_script().deliver("a1", at_ms=240)) == {"stale last", "duplicates without a reason"}
+    dropped(passed=True).deliver("a1", at_ms=240, run="r").report.assert_clean()
+    assert "stale last" in fault_names(dropped(passed=True).deliver("a1", at_ms=240))
+    never_passed = dropped().deliver("a1", "a2", "a1", at_ms=240)
+    assert fault_names(never_passed) == {"stale last"}
+
+
+def test_a_replay_that_overtook_the_stream_leaves_a_key_stale() -> None:
+    dropped().deliver("a1", "a2", at_ms=230, run="r").deliver("a1", at_ms=240).report.assert_clean()
 
 
 # --- the lot

@@ -21,7 +21,7 @@ TEXT_OID = 25
 def settle(name: str, row: tuple[bytes | None, ...], oids: list[int]) -> object:
     described = tuple(Column(column, oid, -1, False) for column, oid in zip(COLUMNS, oids, strict=True))
     router = make_router(ENVELOPES[name])
-    plan = router.plan(Relation(1, "public", "outbox", "d", described))
+    plan = router.plan(Relation(1, "public", "outbox", "d", described), now_us=lambda: 0)
     assert plan is not None
     return assert_settled(router, plan, row)
 

@@ -30,7 +30,9 @@ of_both_kinds = pytest.mark.parametrize("payload", HUGE.values(), ids=HUGE)
 
 
 def route(payload: bytes, *routes: Route) -> object:
-    plan = Router([replace(OUTBOX, routes=routes)]).plan(Relation(1, "public", "outbox", "d", COLUMNS))
+    plan = Router([replace(OUTBOX, routes=routes)]).plan(
+        Relation(1, "public", "outbox", "d", COLUMNS), now_us=lambda: 0
+    )
     assert plan is not None
     return plan.route((b"e1", b"order", b"k", b"T", payload), TRANSACTION, 0, 7)
 
@@ -60,7 +62,7 @@ def test_a_payload_that_passes_as_it_is_has_no_such_limit_and_none_after_a_park(
 @of_both_kinds
 def test_a_message_is_kept_whole(payload: bytes) -> None:
     content = b'{"id":"e1","aggregatetype":"order","payload":' + payload + b"}"
-    plan = Router([MESSAGES]).plan_messages()["outbox"]
+    plan = Router([MESSAGES]).plan_messages(now_us=lambda: 0)["outbox"]
     routed = plan.route((content,), TRANSACTION, 0, 7)
     assert code_of(routed) == "huge_json"
     assert isinstance(routed, Unroutable)

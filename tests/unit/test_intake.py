@@ -192,6 +192,14 @@ def test_the_server_s_clock_decides_what_is_due(twins: Twins, due: bytes, outcom
     assert [type(each) for each in routed] == [outcome] * 2
 
 
+def test_what_becomes_due_while_its_transaction_is_sent_is_scheduled(twins: Twins) -> None:
+    """The lot gives it out at once. A row's own time would cost each of them."""
+    intake = make_intake(twins, replace(OUTBOX, schedule_column="due"))
+    row = frames.insert(*ROW, b"2000-01-01 00:01:30+00", sent_us=SENT_US + 60_000_000)
+    stream = [frames.begin(90, sent_us=SENT_US), frames.relation(columns=(*frames.OUTBOX_COLUMNS, "due")), row]
+    assert [type(routed) for routed, _ in feed(intake, *stream)] == [Scheduled]
+
+
 def test_a_later_transaction_is_judged_by_its_own_time(twins: Twins) -> None:
     intake = make_intake(twins, replace(OUTBOX, schedule_column="due"))
     row = frames.insert(*ROW, b"2000-01-01 00:01:30+00")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -63,6 +64,20 @@ def take(batches: Batches, *numbers: int) -> list[Ticket]:
     outcomes = [batches.take(page, row, batch) for row in rows]
     batches.finish(batch)
     return [outcome[1] for outcome in outcomes if outcome is not None]
+
+
+@pytest.mark.parametrize(("read_at_us", "outcome"), [(60_000_000, Record), (59_999_999, Scheduled), (0, Scheduled)])
+def test_the_server_s_clock_decides_what_is_due(read_at_us: int, outcome: type) -> None:
+    """By when the page was read. This machine's clock may be wrong."""
+    outbox = replace(OUTBOX, schedule_column="due")
+    table = replace(TABLE, outbox=outbox, columns=(*TABLE.columns, Column("due", 1184, -1, False)))
+    row = make_row(1)
+    row = row._replace(values=(*row.values, b"1970-01-01 00:01:00+00"))
+    window = Window(record_limit=100, byte_limit=10_000)
+    batches = Batches(Router([outbox]), window, run="run-1", headers=[], position=Position())
+    page = Page(table, row.behind, [row], read_at_us=read_at_us)
+    found = batches.take(page, row, batches.begin(page.end))
+    assert found is not None and type(found[0]) is outcome
 
 
 def test_the_position_waits_for_the_oldest_open_row() -> None:

@@ -192,7 +192,7 @@ def test_each_relation_finds_its_own_outbox() -> None:
     hostile = Outbox("public", 'Order."Outbox', 'public."Order.""Outbox"', "id", "aggregateid", "type", "payload")
     router = Router([OUTBOX, orders, hostile])
     found = [
-        router.plan(relation(schema=schema, name=name))
+        router.plan(relation(schema=schema, name=name), now_us=lambda: 0)
         for schema, name in [("public", "outbox"), ("sales", "outbox"), ("public", 'Order."Outbox')]
     ]
     assert [plan.outbox for plan in found if plan] == [OUTBOX, orders, hostile]
@@ -203,7 +203,7 @@ def test_each_relation_finds_its_own_outbox() -> None:
     [("public", "orders"), ("Public", "outbox"), ("public", "OUTBOX"), ("", "outbox"), ("cdc_relay", "outbox")],
 )
 def test_a_relation_that_is_no_outbox_has_no_plan(schema: str, name: str) -> None:
-    assert Router([OUTBOX]).plan(relation(schema=schema, name=name)) is None
+    assert Router([OUTBOX]).plan(relation(schema=schema, name=name), now_us=lambda: 0) is None
 
 
 def test_a_plan_knows_how_many_columns_its_rows_have() -> None:
@@ -212,7 +212,7 @@ def test_a_plan_knows_how_many_columns_its_rows_have() -> None:
 
 def test_a_relation_described_again_is_planned_again() -> None:
     router = Router([OUTBOX])
-    before, after = router.plan(relation(*COLUMNS[:4])), router.plan(relation())
+    before, after = router.plan(relation(*COLUMNS[:4]), now_us=lambda: 0), router.plan(relation(), now_us=lambda: 0)
     assert before is not None
     assert after is not None
     assert isinstance(before.route((b"e1", b"order", b"k", b"t"), TRANSACTION, 0, 0), Unroutable)

@@ -2,7 +2,6 @@
 the oracle. `python -m tests.chaos.walk --seed S --minutes M`; the same seed makes the same choices.
 
 cluster     three brokers behind lines of their own, and a controller that is none of them
-small_disk  where the lot is, and how it gets full
 ground      servers, lines, relay, writers and witnesses
 fault       what a fault is, and how long it lasts
 *_faults    the faults, by whom they hit

@@ -41,7 +41,8 @@ def main(
     if isinstance(install, str) or isinstance(jars, str):
         raise click.ClickException(str(install if isinstance(install, str) else jars))
     ordering = ordering or random.Random(f"ordering {seed}").choice(["relaxed", "strict"])
-    faults = [fault for fault in all_faults(install.version) if only in fault.name]
+    known = (fault for fault in all_faults(install.version) if ordering == "strict" or not fault.needs_bad_rows)
+    faults = [fault for fault in known if only in fault.name]
     print(f"seed {seed}, ordering {ordering}, Postgres {install.version}, {len(faults)} faults", flush=True)
     with open_ground(install, jars, ordering=ordering, seed=seed) as ground:
         walk = Walk(ground, seed, say=lambda text: print(text, flush=True))
@@ -49,6 +50,8 @@ def main(
             walk.run(islice(choose_steps(faults, seed), steps), seconds=minutes * 60)
     report = ground.history.report()
     print(f"\n{summarise(report, walk.struck, faults)}\n\n{report}")
+    if ground.disk is None:
+        print("the lot's disk was never full: only root can mount one")
     print("\n".join(f"{what}: {count} times" for what, count in ground.felt.items()))
     report.assert_clean()
 

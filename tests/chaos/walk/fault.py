@@ -25,6 +25,7 @@ class Fault:
     rewinds: bool = False
     leaves_stale: bool = False
     replays: bool = False
+    needs_bad_rows: bool = False
     is_lonely: bool = False  # its repair takes an operator who is not disturbed
 
 

@@ -14,7 +14,6 @@ from typing import Any
 import yaml
 
 from tests.chaos.walk.cluster import WalkCluster
-from tests.chaos.walk.small_disk import SmallDisk, can_mount
 from tests.fixtures.consume import read_topic
 from tests.fixtures.database import Database
 from tests.fixtures.history import (
@@ -36,6 +35,7 @@ from tests.fixtures.process import wait_until
 from tests.fixtures.proxy import TcpProxy
 from tests.fixtures.relay_process import Config, RelayProcess
 from tests.fixtures.scratch import remove_scratch, scratch_dir
+from tests.fixtures.small_disk import SmallDisk, can_mount
 
 __all__ = ["Ground", "open_ground", "prepared_cluster"]
 

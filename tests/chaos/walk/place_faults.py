@@ -94,11 +94,11 @@ def discard(ground: Ground, rng: random.Random) -> None:
 
 DEAD = "SELECT id FROM cdc_relay.parked_records WHERE status = 'dead'"
 
-DISK_FULL = Fault("the lot's disk full", ("lot", "postgres"), fill_disk)
+DISK_FULL = Fault("the lot's disk full", ("lot", "postgres"), fill_disk, needs_bad_rows=True)
 PLACE_FAULTS = (
     Fault("write on the topic withdrawn", ("brokers",), withdraw_write),
     Fault("topic deleted and made again", ("brokers", "postgres"), recreate_topic),
     Fault("columns of the outbox altered", ("postgres",), alter_outbox, repeats=False),
-    Fault("dead letters discarded", ("lot", "postgres"), discard, repeats=False),
+    Fault("dead letters discarded", ("lot", "postgres"), discard, repeats=False, needs_bad_rows=True),
     Fault("publication dropped", ("relay", "postgres"), drop_publication, replays=True, is_lonely=True),
 )

@@ -51,7 +51,7 @@ def check(data: bytes) -> None:
         row[column] = None if script.byte() == 0 else script.chunk()
     described = tuple(Column(column, oids[column], -1, False) for column in COLUMNS)
     router = make_router(ENVELOPES[name])
-    plan = router.plan(Relation(1, "public", "outbox", "d", described))
+    plan = router.plan(Relation(1, "public", "outbox", "d", described), now_us=lambda: 0)
     assert plan is not None
     assert_settled(router, plan, tuple(row[column] for column in COLUMNS))
 

@@ -21,7 +21,7 @@ _NAMES = sorted(ENVELOPES)
 def check(data: bytes) -> None:
     name = _NAMES[(data[0] if data else 0) % len(_NAMES)]
     router = make_router(ENVELOPES[name], message_prefix="o")
-    assert_settled(router, router.plan_messages()["o"], (data[1:],))
+    assert_settled(router, router.plan_messages(now_us=lambda: 0)["o"], (data[1:],))
 
 
 def seeds() -> Iterator[bytes]:
