@@ -36,7 +36,8 @@ _GULP_FRAMES = 500  # between two looks at the producer: 2 ms of work, 8 ms in P
 _BEHIND_US = 50_000  # a transaction sent later than this after its commit: we are behind, so gather
 _NAP_SECONDS = 0.005  # while behind, on an empty socket: the walsender then sends in bulk instead of row by row
 _FLUSH_SECONDS = 0.005  # caught up: send at once and wait for the report; what comes meanwhile goes together
-_FULL_SECONDS = 0.005
+_FULL_SECONDS = 0.004
+_PUSH_SECONDS = 0.001
 _HOLD_SECONDS = 0.05
 _LARGE_FRAME_BYTES = 16 << 20  # libpq's buffer stays grown after such a frame until the line is closed
 
@@ -158,10 +159,11 @@ class Session:
         for count in range(_GULP_FRAMES):
             frame = None if window.is_full else read()
             if frame is None:
-                self._has_read = count > 0
-                if count or window.is_full or self._stream.is_receiving:
+                is_receiving = self._stream.is_receiving
+                self._has_read = count > 0 or is_receiving
+                if self._has_read or window.is_full:
                     self._pulse.heard_at = self._clock()
-                return window.is_full
+                return window.is_full or (is_receiving and not count)
             outcome = take(frame)
             frame = None  # a very large one must not live on beside the producer's copy of it
             if outcome is None:
@@ -180,15 +182,22 @@ class Session:
         """Behind: gather. Caught up: send at once. Nothing out: sleep until somebody or a clock calls."""
         if not self._dispatch.is_waiting_for_broker:
             return self._sleep(more, now)
+        if self._dispatch.lanes.waiting_count:  # a strict key waits for each of its records
+            return self._sink.flush(self._patience(now, _FLUSH_SECONDS))
         if self._intake.window.is_full or self._dispatch.is_paused:
-            return self._sink.flush(self._patience(now, _FULL_SECONDS))  # nothing more can join what lingers
-        if not self._dispatch.lanes.waiting_count:  # a strict key waits for each of its records
-            if more:
-                return self._sink.poll(0)
-            if self._is_behind:
-                time.sleep(_NAP_SECONDS)
-                return self._sink.poll(0)
+            return self._await_room(now)
+        if more:
+            return self._sink.poll(0)
+        if self._is_behind:
+            time.sleep(_NAP_SECONDS)
+            return self._sink.poll(0)
         return self._sink.flush(self._patience(now, _FLUSH_SECONDS))
+
+    def _await_room(self, now: float) -> Reports:
+        """Nothing more can join what lingers, but what is out already may make room before. While a flush lasts,
+        librdkafka's threads spin over whatever has no place in a request yet."""
+        reports = self._sink.poll(self._patience(now, _FULL_SECONDS))
+        return reports if reports.delivered or reports.failed else self._sink.flush(_PUSH_SECONDS)
 
     @property
     def _is_behind(self) -> bool:

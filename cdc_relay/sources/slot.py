@@ -35,6 +35,7 @@ PINNED_SETTINGS = {
     "lc_monetary": "C",
 }
 _BIG_FRAME_BYTES = 1 << 20  # above this a frame stays a view: copying 100 MB once more would cost 100 MB
+_LOOKS = 64  # of a frame in parts: libpq takes in 16 kB or more with each, and Postgres must hear from us meanwhile
 _UNDECODABLE_REMEDY = (
     "the publication was dropped while the slot was behind it: drop the slot and make both anew,"
     " cdc-relay setup -c FILE; then cdc-relay run -c FILE says what is missing, and the commands that publish it"
@@ -53,7 +54,7 @@ _MESSAGES = ", messages 'true'"  # every logical message of the database comes, 
 class SlotStream:
     """A started stream. Every method returns at once, but for `wait`.
 
-    `is_receiving`: bytes had arrived at the last look, perhaps not yet a whole frame: 100 MB take their time.
+    `is_receiving`: bytes had arrived when `read` last looked, perhaps not yet a whole frame: 100 MB take their time.
     """
 
     def __init__(self, line: Line) -> None:
@@ -87,14 +88,24 @@ class SlotStream:
         try:
             frames = self._copy_data.read()
             if not frames and not self._copy_data.is_over:
-                self.is_receiving = bool(self._socket_poll.poll(0))
-                self._pgconn.consume_input()
-                frames = self._copy_data.read()
+                frames = self._receive_parts()
         except PsycopgError as exc:
             raise SourceError(f"the replication line broke: {' '.join(str(exc).split())}") from exc
         if not frames and self._copy_data.is_over:
             raise self._ending()
         return frames
+
+    def _receive_parts(self) -> list[bytes | memoryview]:
+        """A frame that has begun is read on while its bytes come, instead of taking a nap between two of its parts."""
+        self.is_receiving = False
+        for _ in range(_LOOKS):
+            has_arrived = bool(self._socket_poll.poll(0))
+            self._pgconn.consume_input()
+            self.is_receiving |= has_arrived
+            frames = self._copy_data.read()
+            if frames or self._copy_data.is_over or not has_arrived:
+                return frames
+        return []
 
     def send_status(self, *, write_lsn: int, flush_lsn: int, reply_requested: bool = False) -> None:
         """Queued if the socket is full: a stalled line must not stop the loop."""

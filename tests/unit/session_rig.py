@@ -20,7 +20,7 @@ from tests.unit.dispatch_rig import POISON
 from tests.unit.fake_lot import FakeJobs, FakeLot
 from tests.unit.fakes import FakeChecks, FakeClock, FakeGuard, FakeSink, FakeStream
 
-__all__ = ["ALIVE", "Line", "SessionRig", "row", "transaction"]
+__all__ = ["ALIVE", "OUTBOX", "Line", "SessionRig", "row", "transaction"]
 
 OUTBOX = Outbox("public", "outbox", "public.outbox", "id", "aggregateid", "type", "payload")
 ALIVE = frames.keepalive(0)
@@ -69,6 +69,7 @@ class SessionRig:
         *stream: bytes,
         eager: bool = False,
         records: int = 100,
+        outbox: Outbox = OUTBOX,
         answer: bytes | None = ALIVE,
         lot: FakeLot | None = None,
         make_window: type[Window] = Window,
@@ -88,7 +89,7 @@ class SessionRig:
         inventory = self.lot.take_over(0)
         self.guard = FakeGuard()
         window = make_window(record_limit=records, byte_limit=1 << 20)
-        self.intake = Intake(Router([OUTBOX]), window, inventory.identities)
+        self.intake = Intake(Router([outbox]), window, inventory.identities)
         self.dispatch = self._make_dispatch(inventory)
         self.session = self._make_session()
 

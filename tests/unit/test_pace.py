@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import time
+from dataclasses import replace
+
 import pytest
 
+from cdc_relay.model import Policy
+from cdc_relay.routing.outbox import DEFAULT_TOPIC, Route
 from cdc_relay.session.pace import Pace
 from tests.unit import frames
-from tests.unit.session_rig import SessionRig, row, transaction
+from tests.unit.session_rig import OUTBOX, SessionRig, row, transaction
 
 SECOND_US = 1_000_000
 LATE = {"sent_us": frames.EPOCH_US + 2 * SECOND_US, "time_us": frames.EPOCH_US}
+STRICT = replace(OUTBOX, routes=(Route(DEFAULT_TOPIC, Policy("strict", strict=True)),))
 
 
 class Time:
@@ -65,6 +71,38 @@ def test_a_keepalive_says_that_nothing_is_behind() -> None:
     rig = SessionRig(*late, frames.keepalive(200))
     rig.turn()
     assert rig.sink.flush_count == 1
+
+
+def test_a_row_that_comes_in_parts_is_read_on_without_a_nap(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Naps of 5 ms between its parts would be most of the time that it takes."""
+    rig = SessionRig(frames.begin(99, **LATE), frames.relation(), row(1))
+    rig.turn()
+    naps: list[float] = []
+    monkeypatch.setattr(time, "sleep", naps.append)
+    rig.stream.is_receiving = True
+    rig.turn(10)
+    assert (rig.sink.flush_count, naps) == (0, [])
+
+
+def test_behind_a_full_window_waits_for_what_is_out_and_flushes_only_when_nothing_comes() -> None:
+    """While a flush lasts, librdkafka's threads spin over what has no place in a request yet."""
+    rig = SessionRig(*transaction(100, 1, 2, 3, 4, 5, 6), records=3)
+    rig.turn()
+    assert (len(rig.sink.open), rig.sink.flush_count) == (3, 1)
+    for slip in list(rig.sink.open):
+        rig.sink.acknowledge(slip)
+        rig.turn()
+    assert (len(rig.sink.published), rig.sink.flush_count) == (5, 1)
+    rig.turn()
+    assert (len(rig.sink.published), rig.sink.flush_count) == (6, 2)
+
+
+def test_a_strict_key_with_a_full_window_does_not_linger() -> None:
+    rig = SessionRig(*transaction(100, 1, 2, 3), records=2, outbox=STRICT)
+    before = rig.clock.now
+    rig.turn()
+    assert (len(rig.sink.open), rig.sink.flush_count) == (1, 1)
+    assert rig.clock.now < before + 0.0075
 
 
 BAD_ROW = frames.insert(b"bad", None, b"k", b"Placed", b"{}")
