@@ -36,8 +36,8 @@ _GULP_FRAMES = 500  # between two looks at the producer: 2 ms of work, 8 ms in P
 _BEHIND_US = 50_000  # a transaction sent later than this after its commit: we are behind, so gather
 _NAP_SECONDS = 0.005  # while behind, on an empty socket: the walsender then sends in bulk instead of row by row
 _FLUSH_SECONDS = 0.005  # caught up: send at once and wait for the report; what comes meanwhile goes together
-_FULL_SECONDS = 0.004
-_PUSH_SECONDS = 0.001
+_ROOM_SECONDS = 0.001  # the window is full: until what fills no request is sent, too
+_FULL_SECONDS = 0.005
 _HOLD_SECONDS = 0.05
 _LARGE_FRAME_BYTES = 16 << 20  # libpq's buffer stays grown after such a frame until the line is closed
 
@@ -195,9 +195,14 @@ class Session:
 
     def _await_room(self, now: float) -> Reports:
         """Nothing more can join what lingers, but what is out already may make room before. While a flush lasts,
-        librdkafka's threads spin over whatever has no place in a request yet."""
-        reports = self._sink.poll(self._patience(now, _FULL_SECONDS))
-        return reports if reports.delivered or reports.failed else self._sink.flush(_PUSH_SECONDS)
+        librdkafka's threads spin over whatever has no place in a request yet: it is short, and seldom."""
+        poll, flush = self._sink.poll, self._sink.flush
+        full_seconds = self._patience(now, _FULL_SECONDS)
+        for look, seconds in ((poll, _ROOM_SECONDS), (flush, _ROOM_SECONDS), (poll, full_seconds)):
+            reports = look(seconds)
+            if reports.delivered or reports.failed:
+                break
+        return reports
 
     @property
     def _is_behind(self) -> bool:
