@@ -73,7 +73,10 @@ class CarefulReader:
             return True
         frame, self._frame = self._frame or self._stream.read(), None
         if frame is None:
-            self._rest()
+            if self._stream.is_receiving:
+                self._pulse.heard_at = self._clock()  # a frame that takes long to arrive is no silence
+            else:
+                self._rest()
             return False
         self._pulse.heard_at = self._clock()
         identity = self._intake.identify(frame)

@@ -100,7 +100,7 @@ class FakeSink:
         self.statistics = ""
         self.away = ""  # why the probes get no answer
         self.broken = ""  # why every call but reset() fails
-        self.flush_count = 0
+        self.waits: list[tuple[str, float]] = []  # how it was asked for reports, and for how long
         self._delivered: list[Slip] = []
         self._records: dict[int, tuple[Record, bool]] = {}  # by id() of the slip
         self._clock = clock
@@ -124,13 +124,20 @@ class FakeSink:
         del self._records[id(slip)]
         self._delivered.append(slip)
 
+    @property
+    def flush_count(self) -> int:
+        return sum(kind == "flush" for kind, _ in self.waits)
+
     def poll(self, timeout_seconds: float) -> Reports:
-        self._clock.now += timeout_seconds
-        return self._report()
+        return self._wait("poll", timeout_seconds)
 
     def flush(self, timeout_seconds: float) -> Reports:
-        self.flush_count += 1
-        return self.poll(timeout_seconds)
+        return self._wait("flush", timeout_seconds)
+
+    def _wait(self, kind: str, seconds: float) -> Reports:
+        self.waits.append((kind, seconds))
+        self._clock.now += seconds
+        return self._report()
 
     def empty(self) -> Emptied:
         reports = self._report()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 
 import pytest
@@ -73,36 +72,57 @@ def test_a_keepalive_says_that_nothing_is_behind() -> None:
     assert rig.sink.flush_count == 1
 
 
-def test_a_row_that_comes_in_parts_is_read_on_without_a_nap(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Naps of 5 ms between its parts would be most of the time that it takes."""
+def test_behind_a_row_that_comes_in_parts_is_not_the_end_of_a_burst() -> None:
     rig = SessionRig(frames.begin(99, **LATE), frames.relation(), row(1))
     rig.turn()
-    naps: list[float] = []
-    monkeypatch.setattr(time, "sleep", naps.append)
     rig.stream.is_receiving = True
-    rig.turn(10)
-    assert (rig.sink.flush_count, naps) == (0, [])
-
-
-def test_behind_a_full_window_waits_for_what_is_out_and_flushes_only_when_nothing_comes() -> None:
-    """While a flush lasts, librdkafka's threads spin over what has no place in a request yet."""
-    rig = SessionRig(*transaction(100, 1, 2, 3, 4, 5, 6), records=3)
+    rig.turn(5)
+    assert rig.sink.flush_count == 0
+    rig.stream.is_receiving = False
     rig.turn()
-    assert (len(rig.sink.open), rig.sink.flush_count) == (3, 1)
+    assert rig.sink.flush_count == 1
+
+
+def large_row(number: int) -> bytes:
+    return frames.insert(str(number).encode(), b"order", b"k", b"Placed", b"x" * 600_000)
+
+
+def full_rig() -> SessionRig:
+    """Two rows fill its window, and some request."""
+    rig = SessionRig(frames.begin(99), frames.relation(), *map(large_row, range(1, 5)))
+    rig.turn()
+    assert (len(rig.sink.open), rig.intake.window.is_full) == (2, True)
+    rig.sink.waits.clear()
+    return rig
+
+
+def test_with_a_full_window_what_is_out_makes_room_before_anything_is_flushed() -> None:
+    rig = full_rig()
     for slip in list(rig.sink.open):
         rig.sink.acknowledge(slip)
-        rig.turn()
-    assert (len(rig.sink.published), rig.sink.flush_count) == (5, 1)
     rig.turn()
-    assert (len(rig.sink.published), rig.sink.flush_count) == (6, 2)
+    assert rig.sink.waits == [("poll", 0.001)]
+    rig.turn()
+    assert len(rig.sink.published) == 4
 
 
-def test_a_strict_key_with_a_full_window_does_not_linger() -> None:
-    rig = SessionRig(*transaction(100, 1, 2, 3), records=2, outbox=STRICT)
-    before = rig.clock.now
+def test_with_a_full_window_of_which_nothing_comes_what_lingers_is_flushed_for_a_moment() -> None:
+    rig = full_rig()
     rig.turn()
-    assert (len(rig.sink.open), rig.sink.flush_count) == (1, 1)
-    assert rig.clock.now < before + 0.0075
+    assert rig.sink.waits == [("poll", 0.001), ("flush", 0.002), ("poll", 0.005)]
+
+
+def test_a_window_that_is_full_of_less_than_a_request_is_flushed_at_once() -> None:
+    rig = SessionRig(*transaction(100, 1, 2, 3), records=2)
+    rig.turn()
+    assert rig.sink.waits == [("flush", 0.005)]
+
+
+def test_a_strict_key_is_flushed_at_once_though_the_window_is_full() -> None:
+    rig = SessionRig(frames.begin(99), frames.relation(), large_row(1), large_row(2), outbox=STRICT)
+    rig.turn()
+    assert (len(rig.sink.open), rig.intake.window.is_full) == (1, True)
+    assert rig.sink.waits == [("flush", 0.005)]
 
 
 BAD_ROW = frames.insert(b"bad", None, b"k", b"Placed", b"{}")

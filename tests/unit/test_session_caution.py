@@ -277,3 +277,9 @@ def test_a_record_stays_noted_until_it_is_parked() -> None:
     rig.lot.park = watch  # type: ignore[method-assign]  # for this test
     rig.run_until(2)
     assert (noted, rig.lot.run.note) == ([True], None)
+
+
+def test_a_frame_that_takes_long_to_arrive_is_no_silence() -> None:
+    rig = cautious_rig(*transaction(100, 1)[:-1])
+    rig.stream.is_receiving = True
+    assert rig.run_until(20) is None
