@@ -18,11 +18,18 @@ from tests.unit.fake_lot import FakeLot
 from tests.unit.session_rig import SessionRig as Rig
 from tests.unit.session_rig import transaction
 
+ALIVE = frames.keepalive(100)
 FIRST = ("public.outbox", 99, 0, frames.EPOCH_US)
 
 
 def cautious_rig(
-    *stream: bytes, eager: bool = True, noted_deaths: int = 0, handful: int = 0, end_lsn: int = 0, records: int = 100
+    *stream: bytes,
+    eager: bool = True,
+    noted_deaths: int = 0,
+    handful: int = 0,
+    end_lsn: int = 0,
+    records: int = 100,
+    answer: bytes | None = ALIVE,
 ) -> Rig:
     """Two runs died here; so many of the runs before had noted the first record when they died, or one a handful."""
     lot = FakeLot(lambda: 0.0, end_lsn=end_lsn)
@@ -33,7 +40,7 @@ def cautious_rig(
     if handful:
         lot.run.note, lot.run.note_count = FIRST, handful
     lot.begin_process()
-    rig = Rig(*stream, eager=eager, answer=frames.keepalive(100), lot=lot, records=records)
+    rig = Rig(*stream, eager=eager, answer=answer, lot=lot, records=records)
     assert rig.dispatch.caution.is_on
     return rig
 
@@ -280,6 +287,6 @@ def test_a_record_stays_noted_until_it_is_parked() -> None:
 
 
 def test_a_frame_that_takes_long_to_arrive_is_no_silence() -> None:
-    rig = cautious_rig(*transaction(100, 1)[:-1])
+    rig = cautious_rig(*transaction(100, 1)[:-1], answer=None)
     rig.stream.is_receiving = True
     assert rig.run_until(20) is None
