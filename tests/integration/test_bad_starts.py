@@ -35,7 +35,8 @@ def test_wal_level_replica_is_refused_with_the_setting_to_change(
     make_postgres: MakePostgres, make_relay: MakeRelay
 ) -> None:
     server = make_postgres(wal_level="replica")
-    config = relay_config(server.dsn(password=SECRET), "orders", "orders", "public.outbox", "127.0.0.1:1")
+    server.execute("CREATE ROLE relay LOGIN REPLICATION")
+    config = relay_config(server.dsn(user="relay", password=SECRET), "orders", "orders", "public.outbox", "127.0.0.1:1")
     said = last_words(make_relay(config))
     assert "wal_level is replica" in said
     assert "ALTER SYSTEM SET wal_level = 'logical'; then restart Postgres" in said
@@ -130,7 +131,7 @@ def test_a_password_that_nobody_gave_is_refused(guarded: Pipeline) -> None:
 
 
 def test_a_database_that_does_not_exist_is_refused(pipeline: Pipeline) -> None:
-    dsn = pipeline.database.server.dsn("no_such_database", password=SECRET)
+    dsn = pipeline.database.server.dsn("no_such_database", pipeline.role, password=SECRET)
     said = last_words(start(pipeline, dsn=dsn))
     assert 'database "no_such_database" does not exist' in said
     assert "what to do: correct source.dsn" in said

@@ -38,7 +38,7 @@ def test_a_retry_is_due_now_with_fresh_tries_and_keeps_the_error(lot: Lot, statu
     assert row["next_retry_at"] <= row["now"]
     assert row["last_error"] == "it broke"
     [entry] = row["edits"]
-    assert (entry["what"], entry["by"]) == ("retry", "postgres")
+    assert (entry["what"], entry["by"]) == ("retry", lot.role)
     assert entry["before"] == {"status": status, "attempts": 5}
 
 
@@ -153,7 +153,7 @@ def test_a_discarded_record_keeps_the_reason(lot: Lot, status: str) -> None:
     assert (row["status"], row["next_retry_at"]) == ("discarded", None)
     assert row["edits"][0] | {"at": ""} == {
         "at": "",
-        "by": "postgres",
+        "by": lot.role,
         "what": "discard",
         "reason": "a test order",
         "before": {"status": status, "attempts": 0},
@@ -224,7 +224,13 @@ def test_every_change_is_heard_by_a_listener(lot: Lot, status: str, arguments: t
 
 def test_what_is_edited_and_retried_is_what_the_relay_claims(lot: Lot) -> None:
     record = lot.park(value=b'{"total": ', attempts=5, last_error="invalid JSON")
-    relay = PostgresLot(lot.dsn, slot=SLOT, limit_records=100, limit_bytes=1 << 20, policies={})
+    relay = PostgresLot(
+        lot.database.dsn(lot.database.create_relay_role()),
+        slot=SLOT,
+        limit_records=100,
+        limit_bytes=1 << 20,
+        policies={},
+    )
     relay.open()
     try:
         assert relay.claim_due(closed_topics=(), limit=10) == []

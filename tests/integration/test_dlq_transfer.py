@@ -63,7 +63,7 @@ def test_what_is_exported_comes_back_without_a_loss(lot: Lot) -> None:
     last = lot.row(after[-1])["edits"]
     assert last[0] == {"at": "x"}
     assert (last[1]["what"], last[1]["by"], last[1]["before"]) == (
-        "import", "postgres", {"id": ids[-1], "slot": SLOT, "status": "dead"},
+        "import", lot.role, {"id": ids[-1], "slot": SLOT, "status": "dead"},
     )  # fmt: skip
     again = lot.ok("export")
     names = ("id", "edits")

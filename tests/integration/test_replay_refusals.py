@@ -145,4 +145,7 @@ def test_a_schema_of_before_is_named(pipeline: Pipeline, make_relay: MakeRelay) 
     assert remedy_of(replay(make_relay, pipeline, code=3).stderr) == "make it: cdc-relay setup -c FILE"
     setup = make_relay(pipeline.as_owner(), command="setup")
     assert setup.wait() == 0
+    said = replay(make_relay, pipeline, code=3).stderr  # a table made anew has lost its grants
+    assert remedy_of(said).startswith("GRANT USAGE ON SCHEMA cdc_relay TO ")
+    pipeline.database.execute(remedy_of(said))
     replay(make_relay, pipeline)

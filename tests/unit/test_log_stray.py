@@ -143,3 +143,13 @@ cli.main()
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stderr) == (3, "cdc-relay: no: host=db password=*** ***\n  what to do: x ***\n")
+
+
+def test_a_thread_or_a_finalizer_that_ends_without_an_error_says_nothing() -> None:
+    program = """
+import threading
+threading.excepthook(threading.ExceptHookArgs((SystemExit, None, None, None)))
+class Unraisable: exc_type = exc_value = exc_traceback = err_msg = object = None
+sys.unraisablehook(Unraisable)
+"""
+    assert said(program) == (0, [])
