@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from cdc_relay.errors import AwayError, ConfigError, RefusedError, RelayError, SourceError
@@ -13,8 +15,8 @@ from tests.unit.session_rig import OUTBOX
 ONE, TWO = ("public.outbox",), ("public.outbox", "sales.outbox")
 
 
-def told(exc: Exception, **selection: object) -> RelayError:
-    with pytest.raises(RelayError) as caught, explained(OUTBOX, Selection(**{"outboxes": ONE, **selection})):  # type: ignore[arg-type]  # as the test says
+def told(exc: Exception, **selection: Any) -> RelayError:
+    with pytest.raises(RelayError) as caught, explained(OUTBOX, Selection(**{"outboxes": ONE, **selection})):
         raise exc
     return caught.value
 
@@ -56,7 +58,7 @@ def test_what_is_refused_has_a_remedy(exc: Exception, remedy: str) -> None:
         ({"where": "x = 1", "outboxes": TWO}, "--where: ", "correct it, and begin again; --outbox names one table"),
     ],
 )
-def test_what_was_written_wrongly_names_its_option(selection: dict[str, object], option: str, remedy: str) -> None:
+def test_what_was_written_wrongly_names_its_option(selection: dict[str, Any], option: str, remedy: str) -> None:
     found = told(QueryError('column "x" does not exist', "42703"), **selection)
     assert isinstance(found, ConfigError)
     assert (found.message.startswith(option), found.remedy) == (True, remedy)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from types import SimpleNamespace
 from typing import Any, cast
@@ -54,55 +54,47 @@ class QuickServer(SlowServer):
         self.send_part()
 
 
+Serve = Callable[[type[SlowServer], int], tuple[SlotStream, SlowServer]]
+
+
 @pytest.fixture
-def sockets() -> Iterator[tuple[socket.socket, socket.socket]]:
+def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Serve]:
+    """serve(kind, part_count) -> a stream, and the server that sends its one frame."""
     ours, theirs = socket.socketpair()
+
+    def make(kind: type[SlowServer], part_count: int) -> tuple[SlotStream, SlowServer]:
+        server = kind(theirs, ours, part_count)
+        monkeypatch.setattr(slot, "open_copy_data", lambda pgconn, big_bytes: server)
+        line: Any = SimpleNamespace(pgconn=server, fileno=ours.fileno)
+        return SlotStream(cast(Line, line)), server
+
     with ours, theirs:
         ours.setblocking(False)
-        yield ours, theirs
+        yield make
 
 
-def stream_of(server: SlowServer, ours: socket.socket, monkeypatch: pytest.MonkeyPatch) -> SlotStream:
-    monkeypatch.setattr(slot, "open_copy_data", lambda pgconn, big_bytes: server)
-    line: Any = SimpleNamespace(pgconn=server, fileno=ours.fileno)
-    return SlotStream(cast(Line, line))
-
-
-def test_all_parts_that_are_there_are_one_look(
-    sockets: tuple[socket.socket, socket.socket], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_all_parts_that_are_there_are_one_look(serve: Serve) -> None:
     """With a nap at the end of each rows of 10 kB came at a quarter of the rate."""
-    ours, theirs = sockets
-    stream = stream_of(QuickServer(theirs, ours, part_count=20), ours, monkeypatch)
+    stream, _ = serve(QuickServer, 20)
     assert stream.read() == b"the frame"
 
 
-def test_a_part_that_is_not_there_yet_is_not_waited_for(
-    sockets: tuple[socket.socket, socket.socket], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    ours, theirs = sockets
-    server = SlowServer(theirs, ours, part_count=2)
-    stream = stream_of(server, ours, monkeypatch)
+def test_a_part_that_is_not_there_yet_is_not_waited_for(serve: Serve) -> None:
+    stream, server = serve(SlowServer, 2)
     assert (stream.read(), stream.is_receiving, server.left) == (None, True, 1)
     assert (stream.read(), stream.is_receiving) == (None, False)
     server.send_part()
     assert stream.read() == b"the frame"
 
 
-def test_what_tls_holds_back_is_asked_for(
-    sockets: tuple[socket.socket, socket.socket], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    ours, theirs = sockets
-    assert stream_of(TlsServer(theirs, ours, part_count=1), ours, monkeypatch).read() == b"the frame"
+def test_what_tls_holds_back_is_asked_for(serve: Serve) -> None:
+    stream, _ = serve(TlsServer, 1)
+    assert stream.read() == b"the frame"
 
 
-def test_a_huge_frame_does_not_keep_the_loop(
-    sockets: tuple[socket.socket, socket.socket], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_huge_frame_does_not_keep_the_loop(serve: Serve) -> None:
     """Postgres must hear from us meanwhile; that more is coming is said."""
-    ours, theirs = sockets
-    server = QuickServer(theirs, ours, part_count=1000)
-    stream = stream_of(server, ours, monkeypatch)
+    stream, server = serve(QuickServer, 1000)
     assert (stream.read(), stream.is_receiving) == (None, True)
     assert server.left > 900
     assert next(frame for frame in iter(stream.read, b"") if frame) == b"the frame"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -58,8 +59,8 @@ def test_a_slot_that_is_lost_has_nothing_to_lose() -> None:
         ({"other_slots": ("audit",)}, "which may be read through it: audit"),
     ],
 )
-def test_who_else_may_read_a_publication_is_named(changes: dict[str, object], said: str) -> None:
-    publication = replace(PUBLICATION, **changes)  # type: ignore[arg-type]  # as the test says
+def test_who_else_may_read_a_publication_is_named(changes: dict[str, Any], said: str) -> None:
+    publication = replace(PUBLICATION, **changes)
     assert said in lines(replace(NOTHING, publication=publication))
     assert said not in lines(replace(NOTHING, publication=PUBLICATION))
 
